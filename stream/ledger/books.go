@@ -24,7 +24,7 @@ type Books struct {
 	// of those that are kept in other books.
 	continues map[string][]string
 	elsewhere map[string]*budget.Account
-	// lasting holds the instances of steps, each of which is a held charge of an account.
+	// lasting holds the instances of continual figures, each of which is a held charge of an account.
 	lasting instances
 }
 
@@ -272,7 +272,7 @@ func (b *Books) Latest(stream string) (Entry, bool) {
 	return s.latest, true
 }
 
-// Open lists the instances of a budget that have not ended, sorted by stream, step and number. The caller must not
+// Open lists the instances of a budget that have not ended, sorted by stream, name and number. The caller must not
 // change the list, which is valid until an entry is added.
 func (b *Books) Open(budget string) []Open { return b.lasting.going[budget] }
 
@@ -346,7 +346,7 @@ func (b *Books) charged(stream string, c budget.Cap) bool {
 	return false
 }
 
-// Seen is what the records of a step say of one of its instances.
+// Seen is what the records of a continual figure say of one of its instances.
 type Seen struct {
 	Number int64
 	Cost   []budget.Item
@@ -362,8 +362,8 @@ type Seen struct {
 // mostSeen bounds the gaps that a record can make.
 const mostSeen = 1 << 20
 
-// AddSeen adds the instances of a step, by number, for readers of output topics who do not see the ledger. Instances
-// that are no longer seen leave gaps, which cost nothing.
+// AddSeen adds the instances of a continual figure, by number, for readers of output topics who do not see the ledger.
+// Instances that are no longer seen leave gaps, which cost nothing.
 func (b *Books) AddSeen(budget, stream, step string, all []Seen) error {
 	name := continualName{budget, stream, step}
 	for _, s := range all {

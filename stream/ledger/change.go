@@ -10,10 +10,27 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// DrawsAll says that the value of every group is drawn in the window of the step.
+// Change is a figure that is published on change. In every window it repeats the value that was last drawn for each
+// group, until its instance fires in one group, whose value is drawn anew. See config.Change.Cost for what this
+// costs.
+type Change struct {
+	// Release describes the figure. First is what the first instance costs beside Cost.
+	Release record.Series `json:"release"`
+	First   []budget.Item `json:"first"`
+
+	// Begins says that the instance is the first with values, so that it costs First too. In the window for which it is
+	// armed it draws the value of every group, and looks from the next window on.
+	Begins bool `json:"begins,omitempty"`
+	// Fired is the group whose value is drawn anew in this window; nil for none.
+	Fired *string `json:"fired,omitempty"`
+	// Values are those of the groups, in order, as of this window. They are empty if no instance looks.
+	Values []Drawn `json:"values,omitempty"`
+}
+
+// DrawsAll says that the value of every group is drawn in the window.
 func (c *Change) DrawsAll(s Continual) bool { return s.Arms && c.Begins }
 
-// Draws says that the value of a group is drawn in the window of the step.
+// Draws says that the value of a group is drawn in the window.
 func (c *Change) Draws(s Continual, group string) bool {
 	return s.Looks() && (c.DrawsAll(s) || c.Fired != nil && *c.Fired == group)
 }

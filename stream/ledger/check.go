@@ -73,7 +73,8 @@ func (e Entry) checkPeriods() error {
 	return nil
 }
 
-// checkWindow checks an entry apart from its groups and steps: as the books keep the last one of each stream.
+// checkWindow checks an entry apart from its groups and continual figures: as the books keep the last one of each
+// stream.
 func (e Entry) checkWindow() error {
 	fail := e.fail
 	switch {

@@ -150,21 +150,21 @@ func (d *digest) UnmarshalText(text []byte) error {
 // Checkpoint encodes the state for [Restore]. It is nil if the state has no entries or the offset of the last one is
 // unknown. Its size grows with the number of streams and budgets, and with what adaptive streams have published lately,
 // but not with the number of consecutive windows.
-func (f *State) Checkpoint() ([]byte, error) {
-	if f.offset < 0 {
+func (s *State) Checkpoint() ([]byte, error) {
+	if s.offset < 0 {
 		return nil, nil
 	}
 	c := checkpoint{
-		Version: checkpointVersion, App: f.app, Partition: f.partition,
-		Entries: f.entries, Offset: f.offset, Chain: f.chain, Before: f.before,
+		Version: checkpointVersion, App: s.app, Partition: s.partition,
+		Entries: s.entries, Offset: s.offset, Chain: s.chain, Before: s.before,
 		Budgets: []storedBudget{}, Streams: []storedStream{},
 	}
-	for _, name := range f.Books.Budgets() {
-		a := f.Books.accounts[name]
+	for _, name := range s.Books.Budgets() {
+		a := s.Books.accounts[name]
 		b := storedBudget{
 			Budget: name, Limit: a.Limit(),
-			Continues: f.Books.continues[name], Steps: f.Books.lasting.stored(name), Lists: f.history.lists.stored(name),
-			Followers: f.history.lists.followers(name),
+			Continues: s.Books.continues[name], Steps: s.Books.lasting.stored(name), Lists: s.history.lists.stored(name),
+			Followers: s.history.lists.followers(name),
 		}
 		if len(b.Lists) > 0 {
 			c.Version = max(c.Version, listsVersion)
@@ -180,30 +180,30 @@ func (f *State) Checkpoint() ([]byte, error) {
 		}
 		c.Budgets = append(c.Budgets, b)
 	}
-	for _, name := range f.Books.Streams() {
-		book := f.Books.streams[name]
+	for _, name := range s.Books.Streams() {
+		book := s.Books.streams[name]
 		latest, err := book.latest.stored()
 		if err != nil {
 			return nil, err
 		}
-		s := storedStream{Stream: name, Latest: latest, Recent: f.history.lately.streams[name].stored()}
+		one := storedStream{Stream: name, Latest: latest, Recent: s.history.lately.streams[name].stored()}
 		for _, at := range slices.SortedFunc(maps.Keys(book.lanes), lane.compare) {
 			if book.lanes[at].cap.Lane != "" { // charges under such a cap come with one of these
 				c.Version = max(c.Version, rowsVersion)
 			}
-			s.Epochs = append(s.Epochs, storedEpoch{at.epoch, at.name, runsOf(book.lanes[at].ends), book.lanes[at].cap})
+			one.Epochs = append(one.Epochs, storedEpoch{at.epoch, at.name, runsOf(book.lanes[at].ends), book.lanes[at].cap})
 		}
 		if !book.unpaid.IsZero() {
 			unpaid := record.Whole(book.unpaid)
-			s.Unpaid = &unpaid
+			one.Unpaid = &unpaid
 		}
-		if len(s.Recent) > 0 {
-			s.Every = budget.FormatPer(f.history.lately.streams[name].every)
+		if len(one.Recent) > 0 {
+			one.Every = budget.FormatPer(s.history.lately.streams[name].every)
 		}
-		if open := f.history.rollups.streams[name]; open != nil {
-			s.Rollups = open.open
+		if open := s.history.rollups.streams[name]; open != nil {
+			one.Rollups = open.open
 		}
-		c.Streams = append(c.Streams, s)
+		c.Streams = append(c.Streams, one)
 	}
 	return json.Marshal(c)
 }
@@ -225,14 +225,14 @@ func (r *recent) stored() (all []storedRecent) {
 	return all
 }
 
-// Restore reads a partition's [State.Checkpoint]. The state then needs the partition's entries from [State.From] on. Every
-// error is an [ErrCheckpoint].
+// Restore reads a partition's [State.Checkpoint]. The state then needs the partition's entries from [State.From] on.
+// Every error is an [ErrCheckpoint].
 func Restore(text []byte, app string, partition int) (*State, error) {
-	f, err := restore(text, app, partition)
+	s, err := restore(text, app, partition)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
-	return f, nil
+	return s, nil
 }
 
 func restore(text []byte, app string, partition int) (*State, error) {
@@ -250,26 +250,26 @@ func restore(text []byte, app string, partition int) (*State, error) {
 			"it is of partition %d of app %q, with %d entries up to offset %d; want partition %d of app %q",
 			c.Partition, c.App, c.Entries, c.Offset, partition, app)
 	}
-	f := NewState(app, partition)
-	f.entries, f.history.lately.entries, f.offset, f.chain, f.before = c.Entries, c.Entries, c.Offset, c.Chain, c.Before
-	f.history.rollups.entries = c.Entries
-	f.awaits, f.unproven = true, true
+	state := NewState(app, partition)
+	state.entries, state.history.lately.entries, state.offset, state.chain, state.before = c.Entries, c.Entries, c.Offset, c.Chain, c.Before
+	state.history.rollups.entries = c.Entries
+	state.awaits, state.unproven = true, true
 	// Each entry decides one window, and charges at most one.
 	charged, decided := min(c.Entries, mostEnds), min(c.Entries, mostEnds)
 	for _, b := range c.Budgets {
-		if err := f.Books.restoreBudget(b, &charged); err != nil {
+		if err := state.Books.restoreBudget(b, &charged); err != nil {
 			return nil, fmt.Errorf("budget %q: %w", b.Budget, err)
 		}
-		if err := f.history.lists.restore(b.Budget, b.Lists, b.Followers); err != nil {
+		if err := state.history.lists.restore(b.Budget, b.Lists, b.Followers); err != nil {
 			return nil, fmt.Errorf("budget %q: %w", b.Budget, err)
 		}
 	}
 	for _, s := range c.Streams {
-		if err := f.restoreStream(s, &decided); err != nil {
+		if err := state.restoreStream(s, &decided); err != nil {
 			return nil, fmt.Errorf("stream %q: %w", s.Stream, err)
 		}
 	}
-	return f, nil
+	return state, nil
 }
 
 func (b *Books) restoreBudget(s storedBudget, windows *int64) error {
@@ -288,12 +288,12 @@ func (b *Books) restoreBudget(s storedBudget, windows *int64) error {
 	return b.lasting.restore(s.Budget, s.Steps, a)
 }
 
-func (f *State) restoreStream(s storedStream, windows *int64) (err error) {
-	if f.Books.streams[s.Stream] != nil {
+func (s *State) restoreStream(from storedStream, windows *int64) (err error) {
+	if s.Books.streams[from.Stream] != nil {
 		return errors.New("it is listed twice")
 	}
 	book := newStreamBook()
-	if book.latest, err = s.Latest.entry(); err != nil {
+	if book.latest, err = from.Latest.entry(); err != nil {
 		return err
 	}
 	if err := book.latest.checkWindow(); err != nil {
@@ -302,10 +302,10 @@ func (f *State) restoreStream(s storedStream, windows *int64) (err error) {
 	if _, err := budget.Canonical(book.latest.Price); err != nil {
 		return err
 	}
-	if f.Books.accounts[book.latest.Budget] == nil {
+	if s.Books.accounts[book.latest.Budget] == nil {
 		return fmt.Errorf("it is charged to budget %q, which is not listed", book.latest.Budget)
 	}
-	for _, e := range s.Epochs {
+	for _, e := range from.Epochs {
 		at := lane{e.Epoch, e.Lane}
 		if book.lanes[at] != nil {
 			return fmt.Errorf("epoch %d is listed twice", e.Epoch)
@@ -319,21 +319,21 @@ func (f *State) restoreStream(s storedStream, windows *int64) (err error) {
 		}
 		book.lanes[at] = &decided{ends, e.Cap}
 	}
-	if s.Unpaid != nil {
-		book.unpaid = s.Unpaid.UTC()
+	if from.Unpaid != nil {
+		book.unpaid = from.Unpaid.UTC()
 	}
-	f.Books.streams[s.Stream] = book
-	if len(s.Rollups) > 0 {
-		f.history.rollups.streams[s.Stream] = &summed{s.Rollups, book.latest.ReleasedAt}
+	s.Books.streams[from.Stream] = book
+	if len(from.Rollups) > 0 {
+		s.history.rollups.streams[from.Stream] = &summed{from.Rollups, book.latest.ReleasedAt}
 	}
-	if len(s.Recent) == 0 {
+	if len(from.Recent) == 0 {
 		return nil
 	}
 	r := &recent{released: book.latest.ReleasedAt}
-	if r.every, err = budget.ParsePer(s.Every); err != nil || r.every <= 0 {
-		return fmt.Errorf("every %q; want a positive duration", s.Every)
+	if r.every, err = budget.ParsePer(from.Every); err != nil || r.every <= 0 {
+		return fmt.Errorf("every %q; want a positive duration", from.Every)
 	}
-	for _, group := range s.Recent {
+	for _, group := range from.Recent {
 		if len(group.Ends) != len(group.Figures) || len(group.Ends) == 0 {
 			return fmt.Errorf("%d windows with %d figures", len(group.Ends), len(group.Figures))
 		}
@@ -342,6 +342,6 @@ func (f *State) restoreStream(s storedStream, windows *int64) (err error) {
 			r.windows = append(r.windows, Past{end * int64(time.Second), of, group.Figures[i]})
 		}
 	}
-	f.history.lately.streams[s.Stream] = r
+	s.history.lately.streams[from.Stream] = r
 	return nil
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
 )
@@ -17,7 +15,7 @@ import (
 // once, when it is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an
 // instance looks at the window, and whether this is a new one. The caller then has it look, and fills in what it found.
 //
-// It is of one of three kinds: an [Watch], a [Change] or a [Total]. Exactly one of these fields is set.
+// It is of one of three kinds: a [Watch], a [Change] or a [Total]. Exactly one of these fields is set.
 type Continual struct {
 	Name string `json:"name"`
 	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the
@@ -44,87 +42,6 @@ type Continual struct {
 	Watch  *Watch  `json:"alarm,omitempty"`
 	Change *Change `json:"on_change,omitempty"`
 	Total  *Total  `json:"total,omitempty"`
-}
-
-// Watch is a test that fires once in some group, and is armed again after a while.
-type Watch struct {
-	// Excess95 is a number of users. If a window has that many users too many, or too few, a new instance fires with a
-	// probability of 95 %.
-	Excess95 *decimal.Decimal `json:"excess_95"`
-	// Hold is how many seconds it waits after firing before it is armed again.
-	Hold int64 `json:"hold"`
-	// Always says that it looks only at the groups that are always on the list.
-	Always bool `json:"always,omitempty"`
-
-	// Fired is the group in which the instance has fired: in this window, or lately if the step is not armed. Since is
-	// the end of that window. The groups before it were silent, the groups after it were not looked at. A group that is
-	// found may have left the list since.
-	Fired *string    `json:"fired,omitempty"`
-	Since *time.Time `json:"since,omitempty"`
-}
-
-// Change is a figure that is published on change. In every window it repeats the value that was last drawn for each
-// group, until its instance fires in one group, whose value is drawn anew. See config.Change.Price for what this
-// costs.
-type Change struct {
-	// Release describes the figure. First is what the first instance costs beside the step's Cost.
-	Release record.Series `json:"release"`
-	First   []budget.Item `json:"first"`
-
-	// Begins says that the instance is the first with values, so that it costs First too. In the window for which it is
-	// armed it draws the value of every group, and looks from the next window on.
-	Begins bool `json:"begins,omitempty"`
-	// Fired is the group whose value is drawn anew in this window; nil for none.
-	Fired *string `json:"fired,omitempty"`
-	// Values are those of the groups, in order, as of this window. They are empty if no instance looks.
-	Values []Drawn `json:"values,omitempty"`
-}
-
-// Total is a step that publishes a running total, such as the users so far today. An instance is a period, or what is
-// left of one. It draws noisy sums of stretches that are finished, and these are in the entries: totals follow from
-// them. So nothing of it is secret, and anyone can compute a total again.
-//
-// The windows of a period are divided into leaves. At the end of each leaf there is a record. See package running.
-type Total struct {
-	// Release describes the figure, with the ε of a period for one user in one group.
-	Release record.Series `json:"release"`
-	// Leaves is how many leaves a period usually has, and Longest how many it may have; 0 means that there is no limit.
-	// Update is the length of a leaf in seconds.
-	Leaves  int64 `json:"leaves"`
-	Longest int64 `json:"longest,omitempty"`
-	Update  int64 `json:"update"`
-	// Most limits what one user adds to a group in a period, in multiples of Unit. MaxTotal is that limit as
-	// configured.
-	Most     int64            `json:"most"`
-	Unit     decimal.Decimal  `json:"unit"`
-	MaxTotal *decimal.Decimal `json:"max_total,omitempty"`
-
-	// Since and Until bound the period: of the instance that looks, or else that of the calendar. The worker that arms
-	// an instance decides them. An instance may begin within a period of the calendar, and ends with it at the latest.
-	Since record.Second `json:"since"`
-	Until record.Second `json:"until"`
-	// Leaf is the number of the leaf that holds the window, from 1. It is 0 if no instance looks.
-	Leaf int64 `json:"leaf,omitempty"`
-	// Incomplete says that a window of the instance has lost part of its input.
-	Incomplete bool `json:"incomplete,omitempty"`
-	// Groups are the totals of the groups, in order, and Error95 their 95 % error, if the leaf ends with the window.
-	Groups  []GroupTotal     `json:"groups,omitempty"`
-	Error95 *decimal.Decimal `json:"error_95,omitempty"`
-
-	past *totalBook // of the instance that looks, before the window; nil unless the window was settled
-}
-
-// GroupTotal is the total of a group after a leaf.
-type GroupTotal struct {
-	// Draws are the noisy sums that end with the leaf, the shortest first.
-	Draws []decimal.Decimal `json:"draws"`
-	// Value is the total. Smoothed is the largest of the instance so far: a line that never falls.
-	Value    decimal.Decimal `json:"value"`
-	Smoothed decimal.Decimal `json:"smoothed"`
-	// Quality, Band and Raw are as in [Value].
-	Quality string           `json:"quality,omitempty"`
-	Band    *Band            `json:"band,omitempty"`
-	Raw     *decimal.Decimal `json:"raw,omitempty"`
 }
 
 // mostHold is the longest hold or stretch, in seconds: 31 years.
@@ -166,16 +83,16 @@ type test interface {
 	fire(group string)
 }
 
-// kindRow is where a step keeps what it says of one kind.
+// kindRow is where a continual figure keeps what it says of one kind.
 type kindRow struct {
-	// of is nil if the step is not of the kind. take reports whether what it takes is.
+	// of is nil if it is not of the kind. take reports whether what it takes is.
 	of   func(s Continual) kind
 	take func(s *Continual, k kind) bool
 	// values says that records of the kind have values of a figure, and not only whether something is so.
 	values bool
 }
 
-// rowOf makes the row of a kind that is kept in a field. A step goes by value, so that asking for its kind allocates
+// rowOf makes the row of a kind that is kept in a field. It goes by value, so that asking for its kind allocates
 // nothing.
 func rowOf[K interface {
 	comparable
@@ -196,14 +113,14 @@ func rowOf[K interface {
 	}}
 }
 
-// kinds are all kinds of steps.
+// kinds are all kinds of continual figures.
 var kinds = []kindRow{
 	rowOf(false, func(s Continual) *Watch { return s.Watch }, func(s *Continual, k *Watch) { s.Watch = k }),
 	rowOf(true, func(s Continual) *Change { return s.Change }, func(s *Continual, k *Change) { s.Change = k }),
 	rowOf(true, func(s Continual) *Total { return s.Total }, func(s *Continual, k *Total) { s.Total = k }),
 }
 
-// kind returns the kind of the step, or nil if it has none or several.
+// kind returns the kind of the figure, or nil if it has none or several.
 func (s Continual) kind() (found kind) {
 	for _, r := range kinds {
 		k := r.of(s)
@@ -217,13 +134,13 @@ func (s Continual) kind() (found kind) {
 	return found
 }
 
-// Tests reports whether the step has instances with a secret, which end when they fire.
+// Tests reports whether the figure has instances with a secret, which end when they fire.
 func (s Continual) Tests() bool {
 	_, tests := s.kind().(test)
 	return tests
 }
 
-// HasValues reports whether the step publishes values of a figure, and not only whether something is so.
+// HasValues reports whether records of the figure have values, and do not only say whether something is so.
 func (s Continual) HasValues() bool {
 	return slices.ContainsFunc(kinds, func(r kindRow) bool { return r.values && r.of(s) != nil })
 }
@@ -248,7 +165,7 @@ func (s Continual) withheld(e Entry) kind {
 	return s.kind().facts(s, e)
 }
 
-// take replaces what the step says of its kind.
+// take replaces what the figure says of its kind.
 func (s *Continual) take(of kind) {
 	for _, r := range kinds {
 		if r.take(s, of) {
@@ -284,7 +201,7 @@ func (s Continual) begins() bool { return len(s.kind().extra()) > 0 }
 // price is what the instance costs.
 func (s Continual) price() []budget.Item { return slices.Concat(s.Cost, s.kind().extra()) }
 
-// check returns an error for a step that contradicts itself, or that Louver never writes.
+// check returns an error for a continual figure that contradicts itself, or that Louver never writes.
 func (s Continual) check(e Entry) error {
 	k := s.kind()
 	_, tests := k.(test)
@@ -370,9 +287,9 @@ func (e Entry) endFrom(at int64) int64 {
 	return end + (at-end+every-1)/every*every
 }
 
-// Pause says why no instance of a step may be armed, and until when.
+// Pause says why no instance of a continual figure may be armed, and until when.
 type Pause struct {
-	// AtMost says that the period has as many instances as the step may have. Otherwise the budget cannot pay for
+	// AtMost says that the period has as many instances as the figure may have. Otherwise the budget cannot pay for
 	// another.
 	AtMost bool
 	// Until is the end of the first window for which one can be armed again, if there is such a window and nothing else
@@ -380,8 +297,8 @@ type Pause struct {
 	Until *time.Time
 }
 
-// Paused returns the pause of a step that the last entry withholds, or false if it does not. The entry must have been
-// added, so that what it ends returns too.
+// Paused returns the pause of a continual figure that the last entry withholds, or false if it does not. The entry must
+// have been added, so that what it ends returns too.
 func (b *Books) Paused(e Entry, s Continual) (Pause, bool) {
 	if s.Reason != record.BudgetExhausted || e.Every <= 0 {
 		return Pause{}, false
@@ -402,7 +319,7 @@ func (b *Books) Paused(e Entry, s Continual) (Pause, bool) {
 	return p, true
 }
 
-// leaves lists the moments after now at which an instance of a step, or any charge, stops counting.
+// leaves lists the moments after now at which an instance of a continual figure, or any charge, stops counting.
 func (b *Books) leaves(name continualName, a *budget.Account, now int64) (all []int64) {
 	per := int64(a.Limit().Per)
 	if per == 0 {

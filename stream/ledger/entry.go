@@ -54,8 +54,8 @@ type Entry struct {
 	Incomplete bool `json:"incomplete,omitempty"`
 	// IncompleteIn lists the partitions of the input that lost something, as far as they are known.
 	IncompleteIn []int `json:"incomplete_in,omitempty"`
-	// Bands says that the records of the entry have the fields of a band, which are null where there is none. Entries of
-	// earlier releases have no bands, and their records stay as they were published.
+	// Bands says that the records of the entry have the fields of a band, which are null where there is none. Entries
+	// of earlier releases have no bands, and their records stay as they were published.
 	Bands bool `json:"bands,omitempty"`
 	// Releases describe the values of each group, in order.
 	Releases []record.Series `json:"releases"`
@@ -76,7 +76,7 @@ type Entry struct {
 	// Prior says which earlier releases the adaptive base measure had learnt from. It is nil if no such measure was
 	// used.
 	Prior *Prior `json:"prior,omitempty"`
-	// Steps are what the stream's alarms and figures on change did in the window, in the order of the definition. Ended
+	// Continual is what the stream's continual figures did in the window, in the order of the definition. Ended
 	// are the instances of any stream of the budget that end without having looked at this window.
 	Continual []Continual `json:"steps,omitempty"`
 	Ended     []Instance  `json:"ended,omitempty"`
@@ -193,7 +193,7 @@ func (e Entry) group(name string) int {
 // Looks reports whether any instance looks at the window.
 func (e Entry) Looks() bool { return slices.ContainsFunc(e.Continual, Continual.Looks) }
 
-// Publishes reports whether the entry has a step that publishes a figure of its own, and not only an alarm. A stream of
+// Publishes reports whether the entry has a continual figure with values, and not only watches. A stream of
 // such figures needs no other ones.
 func (e Entry) Publishes() bool {
 	return slices.ContainsFunc(e.Continual, Continual.HasValues)

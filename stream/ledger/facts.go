@@ -2,9 +2,9 @@ package ledger
 
 import "fmt"
 
-// An entry is facts, and what follows from them and from the entries before it. Facts are what the definition says, what
-// was lost, what ended, when the entry was made, and what was drawn. Everything else is derived, by the same code for
-// those who write an entry and those who check it: a writer calls [State.Settle], draws, and calls [State.Finish].
+// An entry is facts, and what follows from them and from the entries before it. Facts are what the definition says,
+// what was lost, what ended, when the entry was made, and what was drawn. Everything else is derived, by the same code
+// for those who write an entry and those who check it: a writer calls [State.Settle], draws, and calls [State.Finish].
 
 // Facts returns an entry without what is derived. It changes nothing that the entry shares. Of a window whose groups
 // are found, the names stay with what was drawn for them. Whether a standing says what people have lost stays too:
@@ -55,8 +55,8 @@ func (e Entry) drawn(g Group) (all []Value) {
 	return all
 }
 
-// Settle derives what is known of the next entry before anything is drawn: its groups if these are found, whether it can
-// be paid, which instances look at it, and what the books say after it. It does not add the entry.
+// Settle derives what is known of the next entry before anything is drawn: its groups if these are found, whether it
+// can be paid, which instances look at it, and what the books say after it. It does not add the entry.
 func (s *State) Settle(e *Entry) error {
 	if err := s.history.Settle(e); err != nil {
 		return err

@@ -10,15 +10,15 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// instances holds every instance of every step in some [Books]. Each is a held charge of its budget: from the end of
-// the first window that it looked at to the end of the last one. The accounts are the books': whoever adds to these
-// instances passes the account of the budget.
+// instances holds every instance of every continual figure in some [Books]. Each is a held charge of its budget: from
+// the end of the first window that it looked at to the end of the last one. The accounts are the books': whoever adds
+// to these instances passes the account of the budget.
 type instances struct {
-	// of lists the instances of each step, in the order of their numbers.
+	// of lists the instances of each continual figure, in the order of their numbers.
 	of map[continualName][]*instance
 	// going lists those that are not over, by budget: a search of all that there ever were would take ever longer.
 	going map[string][]Open
-	// withheld are the steps of which the last entry could arm no instance. Only reports need it.
+	// withheld are the continual figures of which the last entry could arm no instance. Only reports need it.
 	withheld map[continualName]bool
 }
 
@@ -26,7 +26,7 @@ func newInstances() instances {
 	return instances{of: map[continualName][]*instance{}, going: map[string][]Open{}, withheld: map[continualName]bool{}}
 }
 
-// stepName names a step of a stream under one budget.
+// continualName names a continual figure of a stream under one budget.
 type continualName struct{ budget, stream, step string }
 
 func (n continualName) compare(o continualName) int {
@@ -59,7 +59,7 @@ func (o Open) compare(i Instance) int {
 	return cmp.Or(cmp.Compare(o.Stream, i.Stream), cmp.Compare(o.Name, i.Name), cmp.Compare(o.Number, i.Number))
 }
 
-// names lists the steps, sorted.
+// names lists the continual figures, sorted.
 func (in instances) names() []continualName {
 	var names []continualName
 	for name := range in.of {
@@ -77,7 +77,7 @@ func (in instances) get(name continualName, number int64) *instance {
 	return nil
 }
 
-// counted is how many instances of a step count in the period of the budget that ends at a moment.
+// counted is how many instances of a continual figure count in the period of the budget that ends at a moment.
 func (in instances) counted(name continualName, limit budget.Limit, end int64) (n int64) {
 	for _, a := range in.of[name] {
 		if limit.Per == 0 || !a.Over || a.Looked > end-int64(limit.Per) {
@@ -215,7 +215,7 @@ func (in instances) add(e Entry, account *budget.Account) error {
 	return nil
 }
 
-// arm adds the next instance of a step.
+// arm adds the next instance of a continual figure.
 func (in instances) arm(account *budget.Account, name continualName, a *instance) error {
 	in.of[name] = append(in.of[name], a)
 	number := int64(len(in.of[name]))
@@ -242,7 +242,7 @@ func (in instances) end(account *budget.Account, name continualName, number int6
 	return account.EndHeld(name.instance(number).String(), a.Looked)
 }
 
-// storedSteps are all instances of a step, in the order of their numbers.
+// storedContinual are all instances of a continual figure, in the order of their numbers.
 type storedContinual struct {
 	Stream    string      `json:"stream"`
 	Step      string      `json:"step"`
@@ -280,7 +280,7 @@ func (in instances) restore(of string, all []storedContinual, account *budget.Ac
 	return nil
 }
 
-// instance is an instance of a step, in the books and in checkpoints. Times are Unix nanoseconds.
+// instance is an instance of a continual figure, in the books and in checkpoints. Times are Unix nanoseconds.
 type instance struct {
 	Definition string        `json:"definition"`
 	Cost       []budget.Item `json:"cost"`

@@ -35,9 +35,9 @@ func (e Entry) Size() int {
 }
 
 // Records expands the entry into its output records, group by group, in the order of the releases, the roll-ups and the
-// steps. Records without a value, which end a series, come last. The same entry gives the same bytes. Values are JSON:
-// whoever writes an entry of [record.FormatAvro] converts them with [record.EncodeAvro]. The entry must be one that
-// [Entry.Encode] accepts.
+// continual figures. Records without a value, which end a series, come last. The same entry gives the same bytes.
+// Values are JSON: whoever writes an entry of [record.FormatAvro] converts them with [record.EncodeAvro]. The entry
+// must be one that [Entry.Encode] accepts.
 func (e Entry) Records() ([]record.Record, error) {
 	if err := e.check(); err != nil {
 		return nil, err

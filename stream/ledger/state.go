@@ -67,71 +67,71 @@ func NewState(app string, partition int) *State {
 }
 
 // Entries returns the number of entries in the state.
-func (f *State) Entries() int64 { return f.entries }
+func (s *State) Entries() int64 { return s.entries }
 
 // History is what the streams of the partition have published. The caller must not add to it.
-func (f *State) History() *History { return f.history }
+func (s *State) History() *History { return s.history }
 
 // Recent lists what a stream has published lately: see [Lately.Of].
-func (f *State) Recent(stream string) []Past { return f.history.Recent(stream) }
+func (s *State) Recent(stream string) []Past { return s.history.Recent(stream) }
 
 // Lists are the names that discoveries have found. The caller must not add to them.
-func (f *State) Lists() *Lists { return f.history.lists }
+func (s *State) Lists() *Lists { return s.history.lists }
 
 // Partition is the number of the partition.
-func (f *State) Partition() int { return f.partition }
+func (s *State) Partition() int { return s.partition }
 
 // From returns the offset from which to read the partition.
-func (f *State) From() int64 { return max(0, f.offset) }
+func (s *State) From() int64 { return max(0, s.offset) }
 
 // Add adds the next entry with its record's value and offset, or −1 for an offset that is not known yet.
 //
 // A state from a checkpoint needs the checkpoint's last entry again and compares it. It then compares the sums in this
 // entry and all later ones with its books. If they differ, it returns an [ErrCheckpoint].
-func (f *State) Add(e Entry, value []byte, offset int64) error {
-	if f.awaits {
-		return f.resume(e, value, offset)
+func (s *State) Add(e Entry, value []byte, offset int64) error {
+	if s.awaits {
+		return s.resume(e, value, offset)
 	}
-	if f.unproven && f.Books.complete(e) {
-		want, err := f.Books.Standing(e)
+	if s.unproven && s.Books.complete(e) {
+		want, err := s.Books.Standing(e)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 		if !e.Standing.equal(want) {
-			return f.misfit("%s says that the stream has spent %s and its budget %s, the checkpoint gives %s and %s",
+			return s.misfit("%s says that the stream has spent %s and its budget %s, the checkpoint gives %s and %s",
 				e.Name(), text(e.Standing.StreamSpent), text(e.Standing.BudgetSpent), text(want.StreamSpent),
 				text(want.BudgetSpent))
 		}
 	}
-	if err := f.Books.Add(e); err != nil {
+	if err := s.Books.Add(e); err != nil {
 		return err
 	}
-	if err := f.history.Add(e); err != nil {
+	if err := s.history.Add(e); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	f.entries++
-	f.before, f.chain, f.offset = f.chain, link(f.chain, value), offset
-	f.seen = f.seen || f.witness != nil && *f.witness == mark{f.entries, f.chain}
+	s.entries++
+	s.before, s.chain, s.offset = s.chain, link(s.chain, value), offset
+	s.seen = s.seen || s.witness != nil && *s.witness == mark{s.entries, s.chain}
 	return nil
 }
 
 // resume compares the checkpoint's last entry with the first one read.
-func (f *State) resume(e Entry, value []byte, offset int64) error {
-	if offset != f.offset || link(f.before, value) != f.chain {
-		return f.misfit("the entry at offset %d is not the one that the checkpoint ends with", f.offset)
+func (s *State) resume(e Entry, value []byte, offset int64) error {
+	if offset != s.offset || link(s.before, value) != s.chain {
+		return s.misfit("the entry at offset %d is not the one that the checkpoint ends with", s.offset)
 	}
-	if f.Books.complete(e) {
-		if have := f.Books.standing(e); !e.Standing.equal(have) {
-			return f.misfit("after %s the stream had spent %s and its budget %s, the checkpoint says %s and %s",
+	if s.Books.complete(e) {
+		if have := s.Books.standing(e); !e.Standing.equal(have) {
+			return s.misfit("after %s the stream had spent %s and its budget %s, the checkpoint says %s and %s",
 				e.Name(), text(e.Standing.StreamSpent), text(e.Standing.BudgetSpent), text(have.StreamSpent),
 				text(have.BudgetSpent))
 		}
 	}
-	f.awaits = false
+	s.awaits = false
 	return nil
 }
 
-func (f *State) misfit(format string, args ...any) error {
+func (s *State) misfit(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrCheckpoint}, args...)...)
 }
 
@@ -144,39 +144,39 @@ func link(chain digest, value []byte) digest {
 }
 
 // At sets the offset of the last entry once it is known.
-func (f *State) At(offset int64) { f.offset = offset }
+func (s *State) At(offset int64) { s.offset = offset }
 
 // Instead says that the state is read from the first entry because a checkpoint, whose state is of, did not fit. Done
 // then checks that all entries which that checkpoint covers were read.
-func (f *State) Instead(of *State) { f.witness = &mark{of.entries, of.chain} }
+func (s *State) Instead(of *State) { s.witness = &mark{of.entries, of.chain} }
 
 // Done ends the reading. It returns an [ErrCheckpoint] if the state comes from a checkpoint whose last entry was not
 // read. It returns an [ErrUnreadable], and so causes a privacy stop, if entries that a checkpoint covers are missing.
 // A checkpoint is committed in one transaction with later entries, so the ledger once had those entries, and their
 // charges are now unknown.
-func (f *State) Done() error {
+func (s *State) Done() error {
 	switch {
-	case f.awaits:
-		return f.misfit("the partition ends before offset %d, where the checkpoint's last entry was", f.offset)
-	case f.witness != nil && !f.seen:
+	case s.awaits:
+		return s.misfit("the partition ends before offset %d, where the checkpoint's last entry was", s.offset)
+	case s.witness != nil && !s.seen:
 		return fmt.Errorf("%w: a checkpoint covers %d entries of partition %d, but some of those are missing (it has "+
 			"%d entries now); what the missing ones charged is unknown; the topic must never be deleted or recreated",
-			ErrUnreadable, f.witness.entries, f.partition, f.entries)
+			ErrUnreadable, s.witness.entries, s.partition, s.entries)
 	}
-	f.unproven, f.witness = false, nil
+	s.unproven, s.witness = false, nil
 	return nil
 }
 
 // Unlike describes the first difference between the state of a checkpoint and the state of the entries that it covers.
-func (f *State) Unlike(entries *State) string {
-	if f.chain != entries.chain || f.offset != entries.offset {
-		return fmt.Sprintf("it was made of other entries, the last at offset %d and not %d", f.offset, entries.offset)
+func (s *State) Unlike(entries *State) string {
+	if s.chain != entries.chain || s.offset != entries.offset {
+		return fmt.Sprintf("it was made of other entries, the last at offset %d and not %d", s.offset, entries.offset)
 	}
-	if have, want := f.Books.Budgets(), entries.Books.Budgets(); !slices.Equal(have, want) {
+	if have, want := s.Books.Budgets(), entries.Books.Budgets(); !slices.Equal(have, want) {
 		return fmt.Sprintf("it has the budgets %q, the entries have %q", have, want)
 	}
-	for _, name := range f.Books.Budgets() {
-		have, want := f.Books.accounts[name].Total(), entries.Books.accounts[name].Total()
+	for _, name := range s.Books.Budgets() {
+		have, want := s.Books.accounts[name].Total(), entries.Books.accounts[name].Total()
 		if have, want := text(epsilon(have)), text(epsilon(want)); have != want {
 			return fmt.Sprintf("budget %q has spent epsilon %s in all, the entries give %s", name, have, want)
 		}
@@ -193,21 +193,21 @@ type digest [16]byte
 func Resume(app string, partition int, checkpoint []byte, read func(*State) error, ignored func(error)) error {
 	var left *State
 	if checkpoint != nil {
-		f, err := Restore(checkpoint, app, partition)
+		s, err := Restore(checkpoint, app, partition)
 		if err == nil {
-			left = f
-			err = read(f)
+			left = s
+			err = read(s)
 		}
 		if !errors.Is(err, ErrCheckpoint) {
 			return err
 		}
 		ignored(err)
 	}
-	f := NewState(app, partition)
+	s := NewState(app, partition)
 	if left != nil {
-		f.Instead(left)
+		s.Instead(left)
 	}
-	return read(f)
+	return read(s)
 }
 
 // forgetEvery is the number of entries between two searches for streams that have ended.

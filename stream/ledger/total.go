@@ -16,6 +16,53 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
+// Total is a running total, such as the users so far today. An instance is a period, or what is
+// left of one. It draws noisy sums of stretches that are finished, and these are in the entries: totals follow from
+// them. So nothing of it is secret, and anyone can compute a total again.
+//
+// The windows of a period are divided into leaves. At the end of each leaf there is a record. See package running.
+type Total struct {
+	// Release describes the figure, with the ε of a period for one user in one group.
+	Release record.Series `json:"release"`
+	// Leaves is how many leaves a period usually has, and Longest how many it may have; 0 means that there is no limit.
+	// Update is the length of a leaf in seconds.
+	Leaves  int64 `json:"leaves"`
+	Longest int64 `json:"longest,omitempty"`
+	Update  int64 `json:"update"`
+	// Most limits what one user adds to a group in a period, in multiples of Unit. MaxTotal is that limit as
+	// configured.
+	Most     int64            `json:"most"`
+	Unit     decimal.Decimal  `json:"unit"`
+	MaxTotal *decimal.Decimal `json:"max_total,omitempty"`
+
+	// Since and Until bound the period: of the instance that looks, or else that of the calendar. The worker that arms
+	// an instance decides them. An instance may begin within a period of the calendar, and ends with it at the latest.
+	Since record.Second `json:"since"`
+	Until record.Second `json:"until"`
+	// Leaf is the number of the leaf that holds the window, from 1. It is 0 if no instance looks.
+	Leaf int64 `json:"leaf,omitempty"`
+	// Incomplete says that a window of the instance has lost part of its input.
+	Incomplete bool `json:"incomplete,omitempty"`
+	// Groups are the totals of the groups, in order, and Error95 their 95 % error, if the leaf ends with the window.
+	Groups  []GroupTotal     `json:"groups,omitempty"`
+	Error95 *decimal.Decimal `json:"error_95,omitempty"`
+
+	past *totalBook // of the instance that looks, before the window; nil unless the window was settled
+}
+
+// GroupTotal is the total of a group after a leaf.
+type GroupTotal struct {
+	// Draws are the noisy sums that end with the leaf, the shortest first.
+	Draws []decimal.Decimal `json:"draws"`
+	// Value is the total. Smoothed is the largest of the instance so far: a line that never falls.
+	Value    decimal.Decimal `json:"value"`
+	Smoothed decimal.Decimal `json:"smoothed"`
+	// Quality, Band and Raw are as in [Value].
+	Quality string           `json:"quality,omitempty"`
+	Band    *Band            `json:"band,omitempty"`
+	Raw     *decimal.Decimal `json:"raw,omitempty"`
+}
+
 // Strategy returns the strategy by which sums are drawn.
 func (c *Total) Strategy() (running.Strategy, error) {
 	return mechanisms.NewStrategy(c.Release.Mechanism, running.Period{Leaves: c.Leaves, Longest: c.Longest},
@@ -25,7 +72,7 @@ func (c *Total) Strategy() (running.Strategy, error) {
 // publishes says that a total has records at the end of a leaf only.
 func (c *Total) publishes(s Continual, e Entry, _ string) bool { return c.Finishes(s, e) }
 
-// Finishes says that the leaf ends with the window of the step, so that there is a record.
+// Finishes says that the leaf ends with the window, so that there is a record.
 func (c *Total) Finishes(s Continual, e Entry) bool {
 	return c.ends(s, e) || e.WindowEnd.Sub(c.Since.Time)%(time.Duration(c.Update)*time.Second) == 0
 }

@@ -8,9 +8,28 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
 )
+
+// Watch is a test that fires once in some group, and is armed again after a while.
+type Watch struct {
+	// Excess95 is a number of users. If a window has that many users too many, or too few, a new instance fires with a
+	// probability of 95 %.
+	Excess95 *decimal.Decimal `json:"excess_95"`
+	// Hold is how many seconds it waits after firing before it is armed again.
+	Hold int64 `json:"hold"`
+	// Always says that it looks only at the groups that are always on the list.
+	Always bool `json:"always,omitempty"`
+
+	// Fired is the group in which the instance has fired: in this window, or lately if the watch is not armed. Since is
+	// the end of that window. The groups before it were silent, the groups after it were not looked at. A group that is
+	// found may have left the list since.
+	Fired *string    `json:"fired,omitempty"`
+	Since *time.Time `json:"since,omitempty"`
+}
 
 func (a *Watch) facts(s Continual, _ Entry) kind {
 	f := &Watch{Excess95: a.Excess95, Hold: a.Hold, Always: a.Always}
