@@ -103,7 +103,7 @@ func rows() []row {
 	for _, n := range []int{5, 60} {
 		all = append(all, row{name: fmt.Sprint("windows/", n), over: n})
 	}
-	for _, c := range []string{"first", "min", "max", "random"} {
+	for _, c := range []string{"first", "min", "max", "random", "sum", "mean"} {
 		all = append(all, row{name: "contribution/" + c, contribution: c})
 	}
 	return append(all, row{name: "groups/1000", groups: 1000}, row{name: "streams/20", streams: 20})
