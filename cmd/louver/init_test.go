@@ -156,6 +156,8 @@ func TestInitTopics(t *testing.T) {
 			[]string{"user: client\n", "value: amount\n", "#   amount                       number in a string\n"}},
 		"unnamed": {[]string{`{"client":"ann","x":"12.50"}`}, []string{"value: x\n"}},
 		"both":    {[]string{`{"client":"ann","amount":"12.50","items":3}`}, []string{"value:\n"}},
+		"counted": {[]string{`{"client":"ann","page":"/a"}`}, []string{"contribution: count\n", "      # value:\n",
+			"# unit: requests\n", "- {name: events, statistic: sum, clip: none, epsilon: 0.1}"}},
 		"numbers": {[]string{"1", "-2.5"}, []string{"bare numbers", "value: $value\n", "user: $key\n"}},
 		"lines":   {[]string{"ann,12", "bob,7"}, []string{"format: csv\n", "columns:\n"}},
 		"odd":     {[]string{`{"a b":1,"":2}`}, []string{`#   "a b"`, "not usable", `value: "a b"`}},

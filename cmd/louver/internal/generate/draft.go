@@ -21,6 +21,7 @@ type draft struct {
 	User, Value, Time           string // as YAML; empty if the user has to fill it in
 	// Whether these come from the fields' names and types.
 	GuessedUser, GuessedValue, GuessedTime bool
+	Counts                                 bool      // no field has a number: events are counted
 	Notes                                  []string  // lines of a comment
 	Proposed                               *proposal // nil: the user has to choose
 
@@ -102,6 +103,7 @@ func (d *draft) guess(fields []shape.Field) {
 	}
 	d.User, d.GuessedUser = only(of.Users)
 	d.Value, d.GuessedValue = only(of.Values)
+	d.Counts = len(of.Values) == 0
 	if t, found := only(of.Times); found {
 		d.Time, d.GuessedTime, d.time = t, true, of.Times[0]
 	}

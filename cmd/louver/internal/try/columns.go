@@ -41,7 +41,8 @@ func complete(name string, c replay.Columns, look *replay.Look) (replay.Columns,
 			if part.to == &c.Time {
 				want += ". Figures of a file without times: louver help release"
 			} else if part.to == &c.Value && !slices.ContainsFunc(g.free(), hasNumbers) {
-				want = "one, for example with a 1 in each row if only users matter"
+				want = "one, for example with a 1 in each row if only users matter. To count events, louver release with " +
+					"--contribution count, or contribution: count in a streams file"
 			}
 			return c, cli.UsageError(fmt.Errorf("%s: no column looks like one of %s; want %s", name, part.what, want))
 		}
