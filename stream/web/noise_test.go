@@ -54,7 +54,7 @@ func TestOpenPageKeepsTheLastReadableValue(t *testing.T) {
 	said := " at " + a.end(windows-1).Format("15:04")
 	b.shows(".card.few .error", said)
 	a.play(windows+noise, windows+noise+80)
-	b.until(fmt.Sprintf(`document.querySelector(".card[hidden] .plot").plot.lines[0].figures.at(-1).end === %d`, a.end(windows+noise+79).Unix()))
+	b.until(fmt.Sprintf(`document.querySelector(".card[hidden] .plot")?.plot.lines[0].figures.at(-1).end === %d`, a.end(windows+noise+79).Unix()))
 	b.shows(".fold", said)
 }
 
