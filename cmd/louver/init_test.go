@@ -228,3 +228,47 @@ func TestInitForExpectedUsers(t *testing.T) {
 	}
 	commandLine(t, "", "init", "--users", "-3").wants(t, cli.ExitUsage, "louver: --users -3; want at least 1")
 }
+
+// Records of OpenTelemetry, in both encodings: the signal is told by the first item, names and types of attributes are
+// listed, and never a value.
+func TestInitTelemetry(t *testing.T) {
+	b := kafkatest.Fake(t)
+	brokers := "--kafka-brokers=" + strings.Join(b.Conn.Brokers, ",")
+	for signal, want := range map[string][]string{
+		"traces": {"format: otlp_traces\n", "user: user.id\n", "value: span.duration_ms\n", "time: span.end_time_unix_nano\n",
+			"where: {span.kind: server}\n", "contribution: random\n", "#   span      http.route                         text\n",
+			"#   span      http.request.header.x-tenant       list of one text\n", "resource  service.name",
+			"# client.address is one of many persons.\n"},
+		"logs": {"format: otlp_logs\n", "user: user.id\n", "value:\n", "time: log.time_unix_nano\n",
+			`#   log.body["ms"] number` + "\n", "#   log.body text\n", "# where: {"},
+		"metrics": {"format: otlp_metrics\n", "user: user.id\n", "value: datapoint.value\n", "where: {metric.name: }\n",
+			"Metrics: battery.level, distance, http.server.request.duration, steps\n", "datapoint region"},
+	} {
+		for _, encoding := range []string{"binpb", "json"} {
+			record, err := os.ReadFile("../../stream/codec/testdata/otlp/" + signal + "." + encoding)
+			if err != nil {
+				t.Fatal(err)
+			}
+			topic := signal + "-" + encoding
+			b.CreateTopic(t, topic, 1, nil)
+			b.Produce(t, topic, 0, kafkatest.Values(string(record))...)
+			got := commandLine(t, "", "init", "--topic", topic, brokers)
+			if got.code != cli.ExitDone {
+				t.Fatalf("%+v", got)
+			}
+			for _, w := range want {
+				if !strings.Contains(got.out, w) {
+					t.Errorf("%s: %q is missing in\n%s", topic, w, got.out)
+				}
+			}
+			for _, secret := range []string{"u-1", "192.0.2.7", "acme", "cart shown", "address\"", "Mozilla"} {
+				if strings.Contains(got.out, secret) {
+					t.Errorf("%s: the file holds %s", topic, secret)
+				}
+			}
+			if signal == "traces" {
+				initIsFilledIn(t, got.out)
+			}
+		}
+	}
+}

@@ -19,6 +19,8 @@ import (
 type draft struct {
 	Name, Topic, Output, Format string
 	User, Value, Time           string // as YAML; empty if the user has to fill it in
+	Where                       string // as YAML; empty: all events count
+	Contribution                string
 	// Whether these come from the fields' names and types.
 	GuessedUser, GuessedValue, GuessedTime bool
 	Counts                                 bool      // no field has a number: events are counted
@@ -29,7 +31,7 @@ type draft struct {
 }
 
 func emptyDraft() draft {
-	return draft{Name: "my-stream", Format: "json", Time: "$timestamp"}
+	return draft{Name: "my-stream", Format: "json", Time: "$timestamp", Contribution: "last"}
 }
 
 // sampled are a few records of a topic.
@@ -45,7 +47,9 @@ func newDraft(topic string, s sampled) (draft, error) {
 	d.Topic, d.Output, d.Name = replay.YAML(topic), replay.YAML(topic+".private"), StreamName(topic)
 	fields, faults := shape.Of(s.values...), faultsOf(s.values)
 	note := func(format string, args ...any) { d.Notes = append(d.Notes, fmt.Sprintf(format, args...)) }
-	switch {
+	switch of := telemetryOf(s.values); {
+	case of != nil:
+		d.telemetry(topic, of)
 	case len(s.values) == 0:
 		note("%s holds no records yet, so nothing is known about their fields.", topic)
 	case fields != nil:
