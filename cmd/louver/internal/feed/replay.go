@@ -39,6 +39,7 @@ type ReplayCommand struct {
 	From       string   `placeholder:"TIME" help:"Move all times so that the first event happens then: now, or a time in RFC 3339. Absent: times stay."`
 	Speed      float64  `placeholder:"X" help:"1: as fast as it happened. 60: an hour in a minute. Absent: as fast as possible. Events of a file are then sent in the order of their times."`
 	Keyed      bool     `help:"Use the user as the record's key, so that all records of a user go to one partition."`
+	Raw        bool     `help:"Send each line as it is, such as those of a Collector's file exporter. Names no columns."`
 	DryRun     bool     `help:"Read the whole file and print the input block, but send nothing."`
 }
 
@@ -61,6 +62,9 @@ the first line counts as the first event, and events that come too late are sent
 
 // Run implements the command.
 func (c *ReplayCommand) Run(app *cli.App) error {
+	if c.Raw {
+		return c.raw(app)
+	}
 	columns, options, err := c.choices()
 	if err != nil {
 		return err
@@ -79,7 +83,7 @@ func (c *ReplayCommand) Run(app *cli.App) error {
 	if job.trial, err = replay.NewTrial(columns); err != nil {
 		return err
 	}
-	if err := job.send(ctx); err != nil {
+	if err := job.deliver(ctx, job.records(ctx)); err != nil {
 		return job.ended(ctx, err)
 	}
 	return job.tell()
@@ -188,18 +192,8 @@ func (j *replaying) records(ctx context.Context) iter.Seq2[replay.Record, error]
 	}
 }
 
-// send sends the records, or only reads them in a dry run.
-func (j *replaying) send(ctx context.Context) error {
-	if j.DryRun {
-		for _, err := range j.records(ctx) {
-			if err != nil {
-				return FileError(err)
-			}
-			j.sent++
-			j.progress.Say(func() string { return "read " + j.events() })
-		}
-		return nil
-	}
+// sendAll sends records to the topic, which is created if it is missing.
+func (j *replaying) sendAll(ctx context.Context, records iter.Seq2[replay.Record, error]) error {
 	conn, err := cluster.Connect(ctx, j.KafkaSettings, j.app.Log)
 	if err != nil {
 		return err
@@ -214,17 +208,7 @@ func (j *replaying) send(ctx context.Context) error {
 	}); err != nil {
 		return cluster.WithExitCode(err)
 	}
-	j.sent, err = SendRecords(ctx, conn, j.app.Log, j.records(ctx), j.Topic, func(sent int, next time.Time) {
-		j.sent = sent
-		left := max(0, time.Until(next))
-		j.progress.Pause(left, func() string {
-			text := "sent " + j.events()
-			if left > time.Second {
-				text += fmt.Sprintf("; the next is due in %s, at %s", left.Round(time.Second), cli.Instant(next))
-			}
-			return text
-		})
-	})
+	j.sent, err = SendRecords(ctx, conn, j.app.Log, records, j.Topic, j.told)
 	return err
 }
 
