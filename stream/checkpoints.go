@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/segmentio/kafka-go"
 	"golang.org/x/sync/errgroup"
@@ -11,6 +10,7 @@ import (
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/log"
 	"github.com/louver/louver/stream/progress"
 )
 
@@ -18,13 +18,13 @@ import (
 // progress topic. An app without a progress topic has no checkpoints.
 func Checkpoints(ctx context.Context, client *kafka.Client, read *fetch.Client,
 	app string) (map[int]progress.Text, error) {
-	log, err := progressOf(ctx, client, read, app)
-	if log == nil || err != nil {
+	saved, err := progressOf(ctx, client, read, app)
+	if saved == nil || err != nil {
 		return nil, err
 	}
 	all := map[int]progress.Text{}
 	for partition := range topics.Partitions {
-		text, found, err := log.ReadText(ctx, progress.CheckpointKey(partition))
+		text, found, err := saved.ReadText(ctx, progress.CheckpointKey(partition))
 		if err != nil {
 			return nil, err
 		}
@@ -37,12 +37,12 @@ func Checkpoints(ctx context.Context, client *kafka.Client, read *fetch.Client,
 
 // progressOf returns the progress of an app; nil if it has no such topic.
 func progressOf(ctx context.Context, client *kafka.Client, read *fetch.Client, app string) (*progress.Log, error) {
-	log := &progress.Log{Client: client, Fetch: read, Topic: topics.Names{App: app}.Progress()}
-	_, err := topics.Counts(ctx, client, []topics.Topic{{Name: log.Topic}})
+	saved := &progress.Log{Client: client, Fetch: read, Topic: topics.Names{App: app}.Progress()}
+	_, err := topics.Counts(ctx, client, []topics.Topic{{Name: saved.Topic}})
 	if errors.Is(err, topics.ErrMissing) {
 		return nil, nil
 	}
-	return log, err
+	return saved, err
 }
 
 // Tail is the end of a partition of a ledger: the books after all entries, and the newest entries, in order and without
@@ -62,7 +62,7 @@ func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app st
 	if err != nil {
 		return nil, err
 	}
-	log, err := progressOf(ctx, client, read, app)
+	saved, err := progressOf(ctx, client, read, app)
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app st
 				tails[partition] = Tail{Books: f.Books}
 				return tails[partition].read(ctx, read, app, partition, f, keep)
 			}, ignored)
-			if err == nil && log != nil {
-				err = log.Holds(ctx, topics.Names{App: app}.Ledger(), partition)
+			if err == nil && saved != nil {
+				err = saved.Holds(ctx, topics.Names{App: app}.Ledger(), partition)
 			}
 			return err
 		})
@@ -87,29 +87,13 @@ func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app st
 func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partition int, f *ledger.State,
 	keep int) error {
 	topic, from := topics.Names{App: app}.Ledger(), f.From()
+	of := log.Partition{Topic: topic, Number: partition}
 	starts, err := read.Starts(ctx, topic, []int{partition})
 	if err != nil {
 		return err
 	}
 	if start := starts[partition]; start > 0 {
-		return fmt.Errorf("%w: %w", ledger.ErrUnreadable, &fetch.LostError{Topic: topic, Partition: partition,
-			Start: start})
-	}
-	entries := func(from int64, each func(e ledger.Entry, r *fetch.Record) error) error {
-		_, err := read.ReadAll(ctx, topic, partition, from, func(r *fetch.Record) error {
-			if r.Aborted {
-				return nil
-			}
-			e, err := ledger.Decode(r.Value)
-			if err == nil {
-				err = each(e, r)
-			}
-			if err != nil && !errors.Is(err, errBefore) {
-				err = fmt.Errorf("%s/%d at offset %d: %w", topic, partition, r.Offset, err)
-			}
-			return err
-		})
-		return err
+		return log.Unreadable(&fetch.LostError{Topic: topic, Partition: partition, Start: start})
 	}
 	add := func(e ledger.Entry) {
 		if e.Groups = nil; keep > 0 {
@@ -122,14 +106,14 @@ func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partiti
 	// Nobody knows how many offsets the entries before the fold take: transactions have some of their own.
 	for back := min(int64(2*keep), from); err == nil && len(t.Entries) < keep && back > 0; back *= 4 {
 		t.Entries, back = nil, min(back, from)
-		err = entries(from-back, func(e ledger.Entry, r *fetch.Record) error {
+		_, err = of.Read(ctx, read, from-back, func(e ledger.Entry, r *fetch.Record) error {
 			if r.Offset >= from {
-				return errBefore
+				return log.ErrEnough
 			}
 			add(e)
 			return nil
 		})
-		if errors.Is(err, errBefore) {
+		if errors.Is(err, log.ErrEnough) {
 			err = nil
 		}
 		if back == from {
@@ -137,7 +121,7 @@ func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partiti
 		}
 	}
 	if err == nil {
-		err = entries(from, func(e ledger.Entry, r *fetch.Record) error {
+		_, err = of.Read(ctx, read, from, func(e ledger.Entry, r *fetch.Record) error {
 			add(e)
 			return f.Add(e, r.Value, r.Offset)
 		})
@@ -150,23 +134,14 @@ func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partiti
 	return err
 }
 
-// errBefore ends the reading of entries before a fold.
-var errBefore = errors.New("all entries before the fold are read")
-
 // Charged reports whether any window was ever charged to a budget, according to the ledger: see [control.Charged]. An
 // entry that cannot be read is an error.
 func Charged(ctx context.Context, client *fetch.Client, names topics.Names, budget string) (charged bool, err error) {
 	partition := topics.Place(budget, topics.Partitions)
-	_, err = client.ReadAll(ctx, names.Ledger(), partition, 0, func(r *fetch.Record) error {
-		e, err := ledger.Decode(r.Value)
-		if err != nil {
-			return fmt.Errorf("%s/%d at offset %d: %w", names.Ledger(), partition, r.Offset, err)
-		}
-		charged = charged || e.Budget == budget
-		return nil
-	})
-	if damaged := (*fetch.BatchError)(nil); errors.As(err, &damaged) {
-		err = fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
-	}
+	_, err = log.Partition{Topic: names.Ledger(), Number: partition}.Read(ctx, client, 0,
+		func(e ledger.Entry, _ *fetch.Record) error {
+			charged = charged || e.Budget == budget
+			return nil
+		})
 	return charged, err
 }

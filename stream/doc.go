@@ -127,9 +127,9 @@
 // is asked apart from the reading, and seldom for numbers that it does not know. A registry that does not answer
 // decides nothing, and windows wait for it. See ingest/undecided.go.
 //
-// Reading twice is harmless. Each policy that chooses does so by a total order, so parts may overlap and may come in any
-// order. Where contributions add up, each record has to count once: of a window, the parts on the line of its cut count,
-// and no others. So parts need no transactions. See windows/line.go.
+// Reading twice is harmless. Each policy that chooses does so by a total order, so parts may overlap and may come in
+// any order. Where contributions add up, each record has to count once: of a window, the parts on the line of its cut
+// count, and no others. So parts need no transactions. See windows/line.go.
 //
 // Nothing waits for what cannot come. Marks form a chain of offsets for each partition. Where the chain has a gap, or a
 // mark names a part or follows a cut that the log no longer has, [windows.Gathering.State] calls the window ready and
@@ -211,11 +211,12 @@
 // that is needed. [episode] keeps the log short while a fault lasts. Package registry reads schemas for codec, and
 // takes those of outputs in Avro. Package groupname says how names that nobody listed are written.
 //
-// Package record is what an output record says, package outputs reads what was published, and package audit compares it
-// with the ledger. Package web serves it as a page and an API, and web/compare says whether two figures differ. Package
-// export sends it to a metrics backend by OpenTelemetry: it is run like a stage, in a process of its own that may only
-// read the outputs. Package silence says since when hardly anybody is there. Package rules writes alerts, and remedy
-// says what would make a noisy figure readable.
+// Package ledger/log reads the entries of the ledger from its topic, and says which errors mean that charges are
+// unknown. Package record is what an output record says, package outputs reads what was published, and package audit
+// compares it with the ledger. Package web serves it as a page and an API, and web/compare says whether two figures
+// differ. Package export sends it to a metrics backend by OpenTelemetry: it is run like a stage, in a process of its
+// own that may only read the outputs. Package silence says since when hardly anybody is there. Package rules writes
+// alerts, and remedy says what would make a noisy figure readable.
 //
 // Packages replay, simulate and shape serve the demo and the command line, kafkatest the tests, and embedded starts
 // brokers for both. Folder bench is a module of its own, which measures the service. Outside stream, package windows

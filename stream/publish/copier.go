@@ -12,6 +12,7 @@ import (
 
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/log"
 	"github.com/louver/louver/stream/stage"
 )
 
@@ -81,29 +82,14 @@ func (c *copier) run(ctx context.Context) error {
 func (c *copier) poll(ctx context.Context, reader *fetch.Reader, f func(read) error) error {
 	page, err := reader.Poll(ctx)
 	if err != nil {
-		return unreadable(err)
+		return log.Unreadable(err)
 	}
 	if page.Lost > 0 {
 		return fmt.Errorf("%w: %d records of %s/%d were deleted before they were published",
 			ledger.ErrUnreadable, page.Lost, c.at.Topic, c.at.Number)
 	}
-	return unreadable(page.Each(func(r *fetch.Record) error {
-		entry, err := ledger.Decode(r.Value)
-		if err != nil {
-			return fmt.Errorf("%s/%d at offset %d: %w", c.at.Topic, c.at.Number, r.Offset, err)
-		}
-		return f(read{entry, r.Offset})
-	}))
-}
-
-// unreadable turns an error about a damaged or shortened ledger into a privacy stop.
-func unreadable(err error) error {
-	var damaged *fetch.BatchError
-	var truncated *fetch.TruncatedError
-	if errors.As(err, &damaged) || errors.As(err, &truncated) {
-		return fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
-	}
-	return err
+	return log.Unreadable(page.Each(log.Partition{Topic: c.at.Topic, Number: c.at.Number}.Decoded(
+		func(e ledger.Entry, r *fetch.Record) error { return f(read{e, r.Offset}) })))
 }
 
 // write writes the entries of all outputs that are not behind, and moves on to next. A blocked output falls behind: it
@@ -150,9 +136,6 @@ func (c *copier) put(ctx context.Context, entries []ledger.Entry) error {
 	return err
 }
 
-// errEnough ends the reading when the next write is full.
-var errEnough = errors.New("enough for one write")
-
 // catchUp writes what is missing in the outputs that are behind. Each that is due for a retry gets as much as fits into
 // one write.
 func (c *copier) catchUp(ctx context.Context) error {
@@ -169,14 +152,14 @@ func (c *copier) catchUp(ctx context.Context) error {
 				mine := r.entry.Output == output
 				if r.offset >= c.progress.Offset || mine && !held.takes(r.entry) {
 					next = r.offset
-					return errEnough
+					return log.ErrEnough
 				}
 				if mine {
 					missing, held = append(missing, r.entry), held.with(r.entry)
 				}
 				return nil
 			})
-			if errors.Is(err, errEnough) {
+			if errors.Is(err, log.ErrEnough) {
 				break
 			}
 			if err != nil {

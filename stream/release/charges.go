@@ -12,6 +12,7 @@ import (
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/log"
 	"github.com/louver/louver/stream/progress"
 )
 
@@ -197,22 +198,16 @@ func (cs *charges) readFold(ctx context.Context, p *partition, client *fetch.Cli
 
 // readOn reads a partition to its end.
 func (cs *charges) readOn(ctx context.Context, p *partition, client *fetch.Client) (aborted []drawn, err error) {
-	p.next, err = cs.readAll(ctx, client, p.number, p.next, func(r *fetch.Record) error {
-		e, err := ledger.Decode(r.Value)
-		if err == nil && r.Aborted {
+	of := log.Partition{Topic: cs.Names.Ledger(), Number: p.number}
+	p.next, err = cs.readAll(ctx, client, p.number, p.next, of.Decoded(func(e ledger.Entry, r *fetch.Record) error {
+		if r.Aborted {
 			aborted = append(aborted, drawn{e, slices.Clone(r.Value)})
 			return nil
 		}
-		if err == nil {
-			p.grown += int64(len(r.Value))
-			err = p.fold.Add(e, r.Value, r.Offset)
-		}
-		if err != nil {
-			return fmt.Errorf("%s/%d at offset %d: %w", cs.Names.Ledger(), p.number, r.Offset, err)
-		}
-		return nil
-	})
-	return aborted, unreadable(err)
+		p.grown += int64(len(r.Value))
+		return p.fold.Add(e, r.Value, r.Offset)
+	}))
+	return aborted, log.Unreadable(err)
 }
 
 // mostCheckpoint bounds the size of a checkpoint. A partition that would need a larger one has none.
@@ -257,17 +252,6 @@ func (cs *charges) whole(ctx context.Context, partition int) error {
 			ledger.ErrUnreadable, starts[partition], topic, partition)
 	}
 	return cs.Progress.Holds(ctx, topic, partition)
-}
-
-// unreadable turns an error about lost or damaged records of the ledger into a privacy stop.
-func unreadable(err error) error {
-	var lost *fetch.LostError
-	var damaged *fetch.BatchError
-	var truncated *fetch.TruncatedError
-	if errors.As(err, &lost) || errors.As(err, &damaged) || errors.As(err, &truncated) {
-		return fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)
-	}
-	return err
 }
 
 // learn adds an entry that is about to be committed.
