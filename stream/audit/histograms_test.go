@@ -20,7 +20,7 @@ func bucketed(t *testing.T, windows int) *logs {
 
 func bucketedBy(t *testing.T, windows int, change func(e *ledger.Entry)) *logs {
 	t.Helper()
-	l, b, sums := &logs{}, ledger.NewBooks(), ledger.NewRollups()
+	l, s := &logs{}, ledger.NewState("louver", 0)
 	for n := range windows {
 		e := ledgertest.Plan{Stream: "h", Budget: "h", Epsilon: "0.5",
 			Limit: ledgertest.Limit("1.5", 4*time.Minute)}.Entry(n)
@@ -32,24 +32,17 @@ func bucketedBy(t *testing.T, windows int, change func(e *ledger.Entry)) *logs {
 			{Name: "p50", Statistic: "median", P: ledgertest.Some("0.5"), Mechanism: "histogram", Unit: "ms",
 				From: "latency"}}
 		change(&e)
-		if err := b.Settle(&e); err != nil {
+		if err := s.Settle(&e); err != nil {
 			t.Fatal(err)
 		}
 		if e.Reason == "" {
-			e.Groups = []ledger.Group{{Values: []ledger.Value{{Value: new(decimal.NewFromInt(int64(100 + n))),
-				Error95: ledgertest.Some("11"), Numbers: &ledger.Numbers{Raw: []int64{int64(60 + n), 45, -5}}}, {}}}}
-			if err := e.Compute(); err != nil {
-				t.Fatal(err)
-			}
+			e.Groups = []ledger.Group{{Values: []ledger.Value{
+				{Numbers: &ledger.Numbers{Raw: []int64{int64(60 + n), 45, -5}}}, {}}}}
 		}
-		var err error
-		if e.Rollups, err = sums.Next(e); err != nil {
+		if err := s.Finish(&e); err != nil {
 			t.Fatal(err)
 		}
-		if err := sums.Add(e); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Add(e); err != nil {
+		if err := s.Add(e, ledgertest.Encode(t, e), int64(n)); err != nil {
 			t.Fatal(err)
 		}
 		l.entries = append(l.entries, e)

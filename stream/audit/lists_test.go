@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -15,13 +16,8 @@ import (
 // learn settles an entry, adds it to a fold, and returns its value.
 func learn(t *testing.T, f *ledger.State, e *ledger.Entry, offset int64) (value []byte) {
 	t.Helper()
-	if err := f.Books.Settle(e); err != nil {
+	if err := errors.Join(f.Settle(e), f.Finish(e)); err != nil {
 		t.Fatal(err)
-	}
-	if e.Discovery != nil {
-		if err := f.Lists().Finish(e); err != nil {
-			t.Fatal(err)
-		}
 	}
 	value = ledgertest.Encode(t, *e)
 	if err := f.Add(*e, value, offset); err != nil {

@@ -35,8 +35,8 @@ func newPeriods(found *Findings) *periods { return &periods{found, map[period]bo
 // periodsOf lists the periods of an entry.
 func periodsOf(e ledger.Entry) (all []period) {
 	for _, s := range e.Continual {
-		if s.Total != nil {
-			all = append(all, period{e.Stream, s.Name, "", s.Total.Since.UnixNano(), s.Total.Until.UnixNano()})
+		if since, until, ok := s.Period(); ok {
+			all = append(all, period{e.Stream, s.Name, "", since.UnixNano(), until.UnixNano()})
 		}
 	}
 	for _, p := range e.Periods {

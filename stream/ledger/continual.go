@@ -74,6 +74,12 @@ type kind interface {
 	publishes(s Continual, e Entry, group string) bool
 }
 
+// periodic is a kind whose instances have the periods of a calendar.
+type periodic interface {
+	kind
+	period() (since, until time.Time)
+}
+
 // test is a kind whose instances have a secret, and end when they fire.
 type test interface {
 	kind
@@ -138,6 +144,16 @@ func (s Continual) kind() (found kind) {
 func (s Continual) Tests() bool {
 	_, tests := s.kind().(test)
 	return tests
+}
+
+// Period returns the bounds of the period of the instance that looks, or else that of the calendar. ok is false if the
+// figure has no periods.
+func (s Continual) Period() (since, until time.Time, ok bool) {
+	if p, ok := s.kind().(periodic); ok {
+		since, until = p.period()
+		return since, until, true
+	}
+	return since, until, false
 }
 
 // HasValues reports whether records of the figure have values, and do not only say whether something is so.

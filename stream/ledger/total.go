@@ -69,6 +69,8 @@ func (c *Total) Strategy() (running.Strategy, error) {
 		c.Release.Epsilon, c.Most)
 }
 
+func (c *Total) period() (since, until time.Time) { return c.Since.Time, c.Until.Time }
+
 // publishes says that a total has records at the end of a leaf only.
 func (c *Total) publishes(s Continual, e Entry, _ string) bool { return c.Finishes(s, e) }
 

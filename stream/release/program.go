@@ -78,7 +78,7 @@ func (p *program) entry(app string, w windows.Window) ledger.Entry {
 	for _, g := range p.stream.Groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}
-	if f := p.stream.Found; f != nil {
+	if f := p.stream.Found; f != nil { // its groups follow when it is settled; another stream's list has the same budget
 		e.List = &ledger.List{Stream: f.From, Rules: p.rules, Tombstones: p.ending}
 	}
 	e.Periods = p.periods(w)
