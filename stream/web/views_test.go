@@ -48,7 +48,7 @@ const drawn = `(() => {
 	window.arcs = 0; window.thick = new Set(); window.pieces = window.fades = 0;
 	const { arc, clearRect, createLinearGradient } = CanvasRenderingContext2D.prototype, { rect } = Path2D.prototype;
 	CanvasRenderingContext2D.prototype.arc = function (...at) { window.arcs++; return arc.apply(this, at); };
-	CanvasRenderingContext2D.prototype.clearRect = function (...at) { window.fades = 0; return clearRect.apply(this, at); };
+	CanvasRenderingContext2D.prototype.clearRect = function (...at) { window.pieces = window.fades = 0; return clearRect.apply(this, at); };
 	CanvasRenderingContext2D.prototype.createLinearGradient = function (...at) { window.fades++; return createLinearGradient.apply(this, at); };
 	Path2D.prototype.rect = function (...at) { window.pieces++; window.thick.add(Math.round(10 * at[3]) / 10); return rect.apply(this, at); };
 })()`

@@ -212,7 +212,7 @@ export class Detail {
       if (total) line.before = this.#totals?.line(total, line, start, end);
     }
     this.#windows = windowsOf(lines, start, end);
-    const noise = silenceOf(stream, group) ? [] : lines.filter((line) => isNoise(line, start, end));
+    const noise = lines.filter((line) => isNoise(line, start, end));
     const watches = lines.filter((line) => isWatch(line.statistic)), figures = lines.filter((line) => !isWatch(line.statistic) && !noise.includes(line));
     this.#sayNoise(noise, start, end);
     const wanted = [...figures.map((line) => [line.name, [line]]), ...(watches.length > 0 ? [["", watches]] : [])];
@@ -236,11 +236,14 @@ export class Detail {
 
   /** Where all of the range is noise, words stand in place of a plot, with a link to the last value that was more. */
   #sayNoise(lines, start, end) {
-    this.#noise.replaceChildren(...lines.map((line) => {
-      const before = line.figures.filter((figure) => figure.end <= start), last = before.findLast(readable)?.end, half = (end - start) / 2;
-      return h("p", { class: "fold" }, nameOf(line), `: ${tooFew} in all of this range`, ...last ? [", last ",
-        h("a", { href: this.#address({ ...this.#range, from: utc(Math.floor(last - half)), to: utc(Math.ceil(last + half)) }) }, lastText(before))] : []);
-    }));
+    const half = (end - start) / 2, said = lines.map(({ name, color, figures }) => {
+      const before = figures.filter((figure) => figure.end <= start), last = before.findLast(readable)?.end;
+      return { name, color, last: lastText(before), to: last && this.#address({ ...this.#range, from: utc(Math.floor(last - half)), to: utc(Math.ceil(last + half)) }) };
+    });
+    const same = JSON.stringify(said);
+    if (this.#noise.dataset.same === same) return; // a link keeps the focus
+    this.#noise.dataset.same = same;
+    this.#noise.replaceChildren(...said.map((line) => h("p", { class: "fold" }, nameOf(line), `: ${tooFew} in all of this range`, ...line.to ? [", last ", h("a", { href: line.to }, line.last)] : [])));
   }
 
   /** Shows the first histogram among the figures, or the one that the address names. */

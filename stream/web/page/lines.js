@@ -48,8 +48,7 @@ export function beginnings(line, start, end) {
  * @returns {[number, number]}
  */
 export function axisOf(lines, start, end) {
-  let [low, high] = extent(lines, start, end, (figure) => figure.quality !== "noise");
-  if (low > high) [low, high] = extent(lines, start, end, () => true); // there is nothing but noise: its bands
+  const [low, high] = extent(lines, start, end);
   if (low > high) return [0, 1];
   if (low >= 0 && low <= high / 2) return [0, high * 1.1 || 1];
   const room = (high - low) / 2 || Math.abs(high) / 10;
@@ -61,12 +60,12 @@ export const dotted = (line) => line.statistic === "mode";
 
 const sameWindows = (a, b) => a.length === b.length && a.every((figure, i) => figure.end === b[i].end && figure.start === b[i].start);
 
-/** The least and the greatest of values and bands. */
-function extent(lines, start, end, counts) {
+/** The least and the greatest of values and bands that are no noise. */
+function extent(lines, start, end) {
   let low = Infinity, high = -Infinity;
   for (const line of lines) {
     for (const figure of visible(line, start, end)) {
-      if (figure.status !== "ok" || !counts(figure)) continue;
+      if (!readable(figure)) continue;
       const around = band(figure);
       low = Math.min(low, figure.value, around?.low ?? Infinity);
       high = Math.max(high, figure.value, around?.high ?? -Infinity);

@@ -160,8 +160,7 @@ export function hatch(ctx, [left, top, width, height], paint) {
 /** A withheld window is a gap with a cross at its foot, and the reason where there is room. If lines go on, there is no gap. */
 function missing(ctx, [left, top, width, height], reason, all) {
   ctx.save();
-  ctx.fillStyle = color("gap");
-  if (all) ctx.fillRect(left, top, Math.max(1, width - pixels()), height); // a seam parts it from the next one
+  if (all) area(ctx, [left, top, Math.max(1, width - pixels()), height], "gap", `withheld: ${reason}`); // a seam parts it from the next one
   const arm = 3.5 * pixels(), x = left + width / 2, y = top + height - 2.5 * arm;
   ctx.beginPath();
   ctx.moveTo(x - arm, y - arm);
@@ -172,7 +171,6 @@ function missing(ctx, [left, top, width, height], reason, all) {
   ctx.strokeStyle = color("warn");
   ctx.lineWidth = 1.75 * pixels();
   ctx.stroke();
-  if (all) label(ctx, `withheld: ${reason}`, left, top, width);
   ctx.restore();
 }
 
