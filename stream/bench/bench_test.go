@@ -60,13 +60,13 @@ func TestBench(t *testing.T) {
 	}
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "| row\t| events/s\t| CPU µs/event\t| peak RSS MiB\t| bytes/user\t| p50 due → published\t| p99\t"+
+	_, _ = fmt.Fprintln(w, "| row\t| events/s\t| CPU µs/event\t| peak RSS MiB\t| bytes/user\t| p50 due → published\t| p99\t"+
 		"| start → first figure\t|")
-	fmt.Fprintln(w, strings.Repeat("|---\t", 8)+"|")
+	_, _ = fmt.Fprintln(w, strings.Repeat("|---\t", 8)+"|")
 	for _, r := range chosen(words) {
 		t.Run(r.name, func(t *testing.T) {
 			got := r.measure(t, kafkatest.Real(t), binary, events, users)
-			fmt.Fprintf(w, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t|\n", r.name,
+			_, _ = fmt.Fprintf(w, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t|\n", r.name,
 				shown("%.0f", got.rate), shown("%.2f", got.cpu), shown("%.0f", got.rss), shown("%.1f", got.user),
 				shown("%.0f ms", ms(got.p50)), shown("%.0f ms", ms(got.p99)), shown("%.1f s", got.first.Seconds()))
 			t.Logf("%+v", got)
@@ -298,7 +298,7 @@ func (r row) startAs(t *testing.T, b *kafkatest.Broker, binary, app, input, outp
 func (s *service) profile(t *testing.T, file string) {
 	const seconds = 4
 	for t.Context().Err() == nil {
-		response, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", s.metrics, seconds))
+		response, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", s.metrics, seconds)) //nolint:bodyclose // save does
 		if err != nil {
 			continue // it does not listen yet
 		}

@@ -66,14 +66,14 @@ func TestGrowth(t *testing.T) {
 		}
 		var table strings.Builder
 		w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(w, "| %s\t| CPU s\t| CPU µs/event\t| peak RSS MiB\t|\n%s|\n", g.axis, strings.Repeat("|---\t", 4))
+		_, _ = fmt.Fprintf(w, "| %s\t| CPU s\t| CPU µs/event\t| peak RSS MiB\t|\n%s|\n", g.axis, strings.Repeat("|---\t", 4))
 		for _, r := range g.steps {
 			if r.events > most || r.users > most || 10*r.figures() > most {
 				continue
 			}
 			t.Run(r.name, func(t *testing.T) {
 				got := r.measure(t, kafkatest.Real(t), binary, r.events, r.users)
-				fmt.Fprintf(w, "| %s\t| %.2f\t| %.2f\t| %.0f\t|\n", strings.TrimPrefix(r.name, g.axis+"="),
+				_, _ = fmt.Fprintf(w, "| %s\t| %.2f\t| %.2f\t| %.0f\t|\n", strings.TrimPrefix(r.name, g.axis+"="),
 					got.cpu*float64(r.events)/1e6, got.cpu, got.rss)
 				t.Logf("%.2f µs an event, %.0f MiB", got.cpu, got.rss)
 			})

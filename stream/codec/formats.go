@@ -90,7 +90,8 @@ func (s Spec) Mistakes() (all []Mistake) {
 		}
 	}
 	for _, p := range s.parts() {
-		if p.field == "" || p.field == p.special && p.role != roleValue && !(f.Batched && p.role == roleTime) {
+		if p.field == "" || p.field == p.special && p.role != roleValue &&
+			(!f.Batched || p.role != roleTime) {
 			continue
 		}
 		if err := f.mistake(s, p); err != nil {

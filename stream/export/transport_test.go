@@ -13,7 +13,7 @@ import (
 // A backend is trusted by the authorities of the moment, and sees the client's certificate.
 func TestTransport(t *testing.T) {
 	var seen atomic.Int32
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		seen.Store(int32(len(r.TLS.PeerCertificates)))
 	}))
 	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}

@@ -42,7 +42,7 @@ func (c *onChange) look(e *ledger.Entry, s *ledger.Continual, open armed, sample
 	m *metrics.Operator) error {
 	if s.Change.DrawsAll(*s) {
 		for g := range samples {
-			if err := c.redraw(e, s, g, samples[g], random, m); err != nil {
+			if err := c.redraw(s, g, samples[g], random, m); err != nil {
 				return err
 			}
 		}
@@ -60,11 +60,11 @@ func (c *onChange) look(e *ledger.Entry, s *ledger.Continual, open armed, sample
 		return err
 	}
 	s.Fire(e.Groups[group].Name)
-	return c.redraw(e, s, group, samples[group], random, m)
+	return c.redraw(s, group, samples[group], random, m)
 }
 
 // redraw draws the value of a group.
-func (c *onChange) redraw(e *ledger.Entry, s *ledger.Continual, group int, sample *mechanisms.Sample, random io.Reader,
+func (c *onChange) redraw(s *ledger.Continual, group int, sample *mechanisms.Sample, random io.Reader,
 	m *metrics.Operator) error {
 	began := time.Now()
 	drawn, err := c.mechanism.Draw(sample, mechanisms.Public{}, random)

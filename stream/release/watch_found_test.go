@@ -134,7 +134,9 @@ func TestAWatchForFewLooksAtWhatIsAlwaysListed(t *testing.T) {
 // again.
 func TestNothingIsArmedForAnEmptyList(t *testing.T) {
 	text := strings.Replace(watching, "      always: [home]\n", "", 1)
-	text = text[:strings.Index(text, "      - {name: gone")] + text[strings.Index(text, "    output:"):]
+	before, _, _ := strings.Cut(text, "      - {name: gone")
+	_, output, _ := strings.Cut(text, "    output:")
+	text = before + "    output:" + output
 	p := programOf(t, strings.NewReplacer("users: 3", "users: 50", "keep: 3h", "keep: 2h").Replace(text))
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	d.messages = d.remembering()

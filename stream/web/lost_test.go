@@ -110,8 +110,9 @@ func TestChargesOfRecords(t *testing.T) {
 	of := strings.NewReplacer("BUDGET", "{epsilon: 90, delta: 0.000001, per: 24h}", "    bounds", "    max_groups: 2\n    bounds",
 		"epsilon: 0.02}\n", "epsilon: 0.02}\n      - {name: today, statistic: count, since: hour, epsilon: 1}\n").
 		Replace(readmeStream)
-	for name, text := range map[string]string{"beside windows": of,
-		"alone": of[:strings.Index(of, "      - {name: p50")] + of[strings.Index(of, "      - {name: today"):]} {
+	before, _, _ := strings.Cut(of, "      - {name: p50")
+	_, today, _ := strings.Cut(of, "      - {name: today")
+	for name, text := range map[string]string{"beside windows": of, "alone": before + "      - {name: today" + today} {
 		streams := parsed(t, text)
 		s := streams[0]
 		if got := config.All[*config.Total](s)[0].Mechanism.Name(); got != "square_root" {

@@ -160,7 +160,7 @@ func leafEntry(of *config.Total, s windows.Schedule, begin, end int64) ledger.En
 	return ledger.Entry{Stream: of.Name, Budget: of.Name, Output: of.Name, Bands: true, WindowStart: at(begin).Time,
 		WindowEnd: at(end).Time, Every: of.Update, Limit: budget.Limit{Epsilon: of.Query.Epsilon},
 		Groups: []ledger.Group{{}}, Continual: []ledger.Continual{{Name: of.Name, Definition: of.Name, Cost: items,
-			Total: &ledger.Total{Release: of.Drawn(), Leaves: of.Query.Period.Leaves, Longest: of.Mechanism.Longest(),
+			Total: &ledger.Total{Release: of.Drawn(), Leaves: of.Query.Leaves, Longest: of.Mechanism.Longest(),
 				Update: int64(of.Update.Seconds()), Most: of.Mechanism.Most, Unit: of.Mechanism.Scale.Length(1),
 				Since: at(s.Start), Until: at(s.End)}}}}
 }
