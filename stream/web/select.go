@@ -256,7 +256,7 @@ func (s *Store) latest(want selection) []*figure {
 func (s *Store) all(stream, group, release string) []*figure {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if e := s.series[stream+"/"+group+"/"+release]; e != nil {
+	if e := s.series[keyOf(stream, group, release)]; e != nil {
 		return slices.Clone(e.figures)
 	}
 	return nil

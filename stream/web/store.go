@@ -139,7 +139,7 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	defer s.mu.Unlock()
 	s.silence.Add(r)
 	f.charge, f.charged = s.charge(r)
-	key := r.Key()
+	key := keyOf(r.Stream, r.Group, r.Release)
 	e := s.series[key]
 	if e == nil {
 		e = &series{stream: r.Stream, group: r.Group, release: r.Release, watch: r.Held(),
@@ -165,6 +165,10 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	s.remember(f)
 	s.wake()
 }
+
+// keyOf is the key of a series in memory. Names of streams and releases have no slash, so a slash in that of a group
+// needs no escape.
+func keyOf(stream, group, release string) string { return stream + "/" + group + "/" + release }
 
 // charge returns what a record says that was charged. The caller holds the lock.
 func (s *Store) charge(r outputs.Record) (items []budget.Item, known bool) {
