@@ -345,35 +345,65 @@ func TestMergeMatchesModel(t *testing.T) {
 	})
 }
 
-// A payload reveals nothing about the order in which its records came.
+// A payload reveals nothing about the order in which its records came. An open bag knows how many of them count.
 func TestSealForgetsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t)
-		events := drawEvents(t, spec)
-		one := fillBag(spec, events).Seal()
-		two := fillBag(spec, rapid.Permutation(events).Draw(t, "order")).Seal()
-		if !slices.Equal(one, two) {
-			t.Fatalf("two orders, two payloads:\n%x\n%x", one, two)
+		sealsAlike(t, spec, drawEvents(t, spec), fillBag)
+		spec = openSpec(t)
+		events := openEvents(t, spec)
+		bag := sealsAlike(t, spec, events, fillOpen)
+		pairs := map[[2]string]bool{}
+		for _, e := range events {
+			pairs[[2]string{e.User, e.Group}] = true
+		}
+		superseded := len(events) - len(pairs)
+		if spec.Policy.Adds() {
+			superseded = 0
+		}
+		if bag.Users() != len(pairs) || bag.Superseded() != superseded {
+			t.Fatalf("%d pairs, want %d", bag.Users(), len(pairs))
 		}
 	})
 }
 
+func sealsAlike(t *rapid.T, spec BagSpec, events []event, fill func(BagSpec, []event) *Bag) *Bag {
+	one, two := fill(spec, events), fill(spec, rapid.Permutation(events).Draw(t, "order"))
+	if !slices.Equal(one.Seal(), two.Seal()) {
+		t.Fatalf("two orders, two payloads:\n%x\n%x", one.Seal(), two.Seal())
+	}
+	return one
+}
+
 func TestBagWithoutAllocation(t *testing.T) {
-	for _, policy := range policies {
-		spec := BagSpec{Groups: testGroups, MaxGroups: 2, Policy: policy, Window: Window{0, 3600e9},
-			Hasher: NewHasher([16]byte{})}
-		b := NewBag(spec)
-		i, id := 0, []byte("user-0000")
+	without := func(name string, add func(i int)) {
+		t.Helper()
+		i := 0
 		step := func() {
 			i++
-			id[8] = byte(i % 50)
-			b.Add(spec.Hasher.User(id), i%len(testGroups), int64(i), int64(i*7919%300))
+			add(i)
 		}
 		for range 100_000 {
 			step()
 		}
 		if n := testing.AllocsPerRun(1000, step); n != 0 {
-			t.Errorf("policy %s: Add allocates %v times in steady state", policy, n)
+			t.Errorf("%s allocates %v times in steady state", name, n)
 		}
 	}
+	id, name := []byte("user-0000"), []byte("/products/0000")
+	for _, policy := range policies {
+		b := NewBag(BagSpec{Groups: testGroups, MaxGroups: 2, Policy: policy, Window: Window{0, 3600e9},
+			Hasher: NewHasher([16]byte{})})
+		without("Add by policy "+string(policy), func(i int) {
+			id[8] = byte(i % 50)
+			b.Add(b.spec.Hasher.User(id), i%len(testGroups), int64(i), int64(i*7919%300))
+		})
+	}
+	spec := testSpec
+	spec.Open = true
+	b := NewBag(spec)
+	without("PutName", func(i int) {
+		id[8], name[13] = byte(i%50), byte(i%60)
+		b.PutName(spec.Hasher.User(id), name, int64(i), int64(i*7919%300))
+	})
 }

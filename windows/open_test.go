@@ -129,29 +129,6 @@ func TestOthersAddUp(t *testing.T) {
 	})
 }
 
-func TestOpenSealForgetsOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		spec := openSpec(t)
-		events := openEvents(t, spec)
-		one, two := fillOpen(spec, events), fillOpen(spec, rapid.Permutation(events).Draw(t, "order"))
-		if !slices.Equal(one.Seal(), two.Seal()) {
-			t.Fatalf("two orders, two payloads:\n%x\n%x", one.Seal(), two.Seal())
-		}
-		type pair struct{ user, name string }
-		pairs := map[pair]bool{}
-		for _, e := range events {
-			pairs[pair{e.User, e.Group}] = true
-		}
-		superseded := len(events) - len(pairs)
-		if spec.Policy.Adds() {
-			superseded = 0
-		}
-		if one.Users() != len(pairs) || one.Superseded() != superseded {
-			t.Fatalf("%d pairs, want %d", one.Users(), len(pairs))
-		}
-	})
-}
-
 // openBag is testBag with names that nobody listed.
 func openBag(spec BagSpec) *Bag {
 	return fillOpen(spec, []event{
@@ -301,23 +278,5 @@ func TestNamesOfOneUserAreNoCluster(t *testing.T) {
 	// at most ¾ of the places are taken on average, so 12 in one of 2^18 by chance: 2^18·(¾)^13/13! < 1e-6
 	if most > 12 {
 		t.Errorf("%d rows begin at one place", most)
-	}
-}
-
-func TestOpenBagWithoutAllocation(t *testing.T) {
-	spec := testSpec
-	spec.Open = true
-	b := NewBag(spec)
-	i, id, name := 0, []byte("user-0000"), []byte("/products/0000")
-	step := func() {
-		i++
-		id[8], name[13] = byte(i%50), byte(i%60)
-		b.PutName(spec.Hasher.User(id), name, int64(i), int64(i*7919%300))
-	}
-	for range 100_000 {
-		step()
-	}
-	if n := testing.AllocsPerRun(1000, step); n != 0 {
-		t.Errorf("PutName allocates %v times in steady state", n)
 	}
 }
