@@ -22,11 +22,15 @@ import (
 	"github.com/louver/louver/stream/kafka/txn"
 )
 
-// telemetry is the input of a stream of spans.
-const telemetry = `format: otlp_traces, user: user.id, value: span.duration_ms, group: http.route`
+// theFields are those of exactly, and telemetry those of a stream of spans.
+const (
+	theFields = "user: user, value: value, time: time, group: group"
+	telemetry = "format: otlp_traces, user: user.id, group: http.route"
+)
 
 func attribute(key, value string) *commonpb.KeyValue {
-	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}}}
+	return &commonpb.KeyValue{Key: key,
+		Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: value}}}
 }
 
 // span is a span of a server that an event would be; "" for a user is none.
@@ -81,7 +85,7 @@ func TestOpenTelemetry(t *testing.T) {
 	for _, encoding := range []string{"proto", "json"} {
 		t.Run(encoding, func(t *testing.T) {
 			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-				w := newWorld(t, b, 1, strings.Replace(exactly, "user: user, value: value, time: time, group: group", telemetry, 1))
+				w := newWorld(t, b, 1, strings.Replace(exactly, theFields, telemetry, 1))
 				rejects := b.Topic(t, 1, map[string]string{"retention.ms": "-1"})
 				w.streams[0].Rejects, w.streams[0].Late = rejects, rejects
 				random := rand.New(rand.NewPCG(21, 22))
@@ -144,7 +148,8 @@ func TestOpenTelemetry(t *testing.T) {
 						t.Errorf("a copy of %d items says %q", items, m.Headers["louver-items"])
 					}
 					copied[reason] += items
-					if reason != "late" && slices.ContainsFunc(reasons, func(r codec.Reason) bool { return r.String() != reason }) {
+					others := func(r codec.Reason) bool { return r.String() != reason }
+					if reason != "late" && slices.ContainsFunc(reasons, others) {
 						t.Errorf("a copy of %s items has others: %v", reason, reasons)
 					}
 				}
@@ -176,14 +181,14 @@ func itemsOf(b codec.Batch, value []byte) (n int, reasons []codec.Reason) {
 // the break count, it is rejected and copied once, and the windows that it may belong to are incomplete.
 func TestOpenTelemetryBrokenRecord(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-		w := newWorld(t, b, 1, strings.Replace(exactly, "user: user, value: value, time: time, group: group", telemetry, 1))
+		w := newWorld(t, b, 1, strings.Replace(exactly, theFields, telemetry, 1))
 		rejects := b.Topic(t, 1, map[string]string{"retention.ms": "-1"})
 		w.streams[0].Rejects = rejects
 		var events []event
 		var spans []*tracepb.Span
 		for i := range 100 {
-			events = append(events, event{User: fmt.Sprint("u", i), Group: "eu", Value: i, Time: time.Date(2026, 1, 1, 1, 0, i%60, 0,
-				time.UTC)})
+			at := time.Date(2026, 1, 1, 1, 0, i%60, 0, time.UTC)
+			events = append(events, event{User: fmt.Sprint("u", i), Group: "eu", Value: i, Time: at})
 			spans = append(spans, span(events[i]))
 		}
 		value := append(written(t, "proto", exported(spans), false), "\x0a\x7frest"...)

@@ -110,7 +110,8 @@ func TestOTLPBrokenResource(t *testing.T) {
 		lengthed(1, lengthed(2, lengthed(2, servedBy("b"))+lengthed(1, "\x00"))),
 	} {
 		got, why := answers(batch(t, spans()), []byte(broken+string(good)+broken))
-		if len(got) != 3 || got[0].Reason != codec.Malformed || got[1].User != "a" || got[2].Reason != codec.Malformed || why != "" {
+		if len(got) != 3 || got[0].Reason != codec.Malformed || got[1].User != "a" || got[2].Reason != codec.Malformed ||
+			why != "" {
 			t.Errorf("%q: %v %s", broken, got, why)
 		}
 	}
@@ -153,8 +154,8 @@ func TestOTLPBrokenFrames(t *testing.T) {
 			t.Errorf("%q: %d items, %q", c.value, len(got), why)
 		}
 	}
-	for _, fine := range []string{"", "{}", `{"resourceSpans":null}`, `{"resourceSpans":[{"scopeSpans":[{"spans":null}]}],"x":1}`,
-		"\x0a\x00", lengthed(7, "new")} {
+	for _, fine := range []string{"", "{}", `{"resourceSpans":null}`,
+		`{"resourceSpans":[{"scopeSpans":[{"spans":null}]}],"x":1}`, "\x0a\x00", lengthed(7, "new")} {
 		if got, why := answers(b, []byte(fine)); len(got) != 0 || why != "" {
 			t.Errorf("%q: %v %q", fine, got, why)
 		}

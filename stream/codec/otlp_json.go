@@ -1,14 +1,12 @@
 package codec
 
 import (
-	"bytes"
 	"math"
 	"slices"
-	"strconv"
 )
 
-// otlpJSON walks through a record in JSON. The frames are found by brackets and quotes alone, so that an item that is no
-// JSON within its brackets harms no other. What is within an item is then read like an item in Protocol Buffers.
+// otlpJSON walks through a record in JSON. The frames are found by brackets and quotes alone, so that an item that is
+// no JSON within its brackets harms no other. What is within an item is then read like an item in Protocol Buffers.
 type otlpJSON struct {
 	d      *otlpDecoder
 	b      []byte
@@ -20,8 +18,8 @@ type otlpJSON struct {
 	texts  [otlpTexts][]byte
 }
 
-// otlpObject is an object on the way to items. What is told of its items, such as their resource, may stand behind them.
-// Then they are passed over, and read when the object has been.
+// otlpObject is an object on the way to items. What is told of its items, such as their resource, may stand behind
+// them. Then they are passed over, and read when the object has been.
 type otlpObject struct {
 	at       int  // where reading goes on
 	end      int  // of the object, once its members have been read; else 0
@@ -32,8 +30,8 @@ type otlpObject struct {
 	begun    bool // a member, or an item of the list, has been read
 }
 
-const otlpNotJSON = "is not an export request of OpenTelemetry in JSON: its brackets or quotes do not fit, or a name comes " +
-	"twice that leads to items"
+const otlpNotJSON = "is not an export request of OpenTelemetry in JSON: its brackets or quotes do not fit, or a name " +
+	"comes twice that leads to items"
 
 func (w *otlpJSON) init(d *otlpDecoder) {
 	w.d, w.levels = d, make([]otlpObject, len(d.signal.json.levels))
@@ -450,306 +448,4 @@ func (w *otlpJSON) cut(value []byte, items []int) []byte {
 	c := otlpTextCutter{names: &w.d.signal.json, items: items}
 	out, _, _ := c.object(nil, value, 0, 0)
 	return out
-}
-
-// otlpTextCutter copies the objects on the way to some items.
-type otlpTextCutter struct {
-	names *otlpNames
-	items []int // that are still to come
-	seen  int   // how many items were passed
-}
-
-// object appends an object that begins at i, and says where it ends and whether it has any of the items. It ends where
-// the brackets do not fit.
-func (c *otlpTextCutter) object(out, b []byte, i, depth int) (all []byte, end int, any bool) {
-	out = append(out, '{')
-	for i, more := i+1, false; ; more = true {
-		if i = skipSpace(b, i); i < len(b) && b[i] == '}' {
-			return append(out, '}'), i + 1, any
-		}
-		if more {
-			if i == len(b) || b[i] != ',' {
-				return append(out, '}'), -1, any
-			}
-			out = append(out, ',')
-			i = skipSpace(b, i+1)
-		}
-		name, at := jsonName(b, i)
-		if at < 0 {
-			return append(bytes.TrimSuffix(out, []byte{','}), '}'), -1, any
-		}
-		lead := c.names.levels[depth]
-		switch {
-		case lead != "" && string(name) == lead && at < len(b) && b[at] == '[':
-			var some bool
-			out = append(out, b[i:at]...)
-			out, i, some = c.list(out, b, at, depth)
-			any = any || some
-		case lead == "" && len(name) > 0 && slices.Contains(c.names.points, string(name)) && at < len(b) && b[at] == '{':
-			var some bool
-			out = append(out, b[i:at]...)
-			out, i, some = c.object(out, b, at, depth+1)
-			any = any || some
-		default:
-			end := skipJSON(b, at)
-			if end < 0 {
-				return append(bytes.TrimSuffix(out, []byte{','}), '}'), -1, any
-			}
-			out = append(out, b[i:end]...)
-			i = end
-		}
-		if i < 0 {
-			return append(out, '}'), -1, any
-		}
-	}
-}
-
-// list appends a list that begins at i.
-func (c *otlpTextCutter) list(out, b []byte, i, depth int) (all []byte, end int, any bool) {
-	out = append(out, '[')
-	for i, more := i+1, false; ; more = true {
-		if i = skipSpace(b, i); i < len(b) && b[i] == ']' {
-			return append(out, ']'), i + 1, any
-		}
-		if more {
-			if i == len(b) || b[i] != ',' {
-				return append(out, ']'), -1, any
-			}
-			i = skipSpace(b, i+1)
-		}
-		before := len(out)
-		if any {
-			out = append(out, ',')
-		}
-		some := false
-		if depth < len(c.names.levels)-1 {
-			if i == len(b) || b[i] != '{' {
-				return append(out[:before], ']'), -1, any
-			}
-			out, i, some = c.object(out, b, i, depth+1)
-		} else if end := skipJSON(b, i); end < 0 {
-			i = -1
-		} else {
-			if some = len(c.items) > 0 && c.items[0] == c.seen; some {
-				c.items = c.items[1:]
-				out = append(out, b[i:end]...)
-			}
-			c.seen++
-			i = end
-		}
-		if !some {
-			out = out[:before]
-		}
-		if any = any || some; i < 0 {
-			return append(out, ']'), -1, any
-		}
-	}
-}
-
-// skipJSON returns where a value ends, by its brackets and quotes alone; −1 if it does not end.
-func skipJSON(b []byte, i int) int {
-	if i < 0 || i >= len(b) {
-		return -1
-	}
-	switch b[i] {
-	case '"':
-		return skipText(b, i)
-	case '{', '[':
-	default:
-		start := i
-		for i < len(b) && b[i] != ',' && b[i] != '}' && b[i] != ']' && b[i] > ' ' {
-			i++
-		}
-		if i == start {
-			return -1
-		}
-		return i
-	}
-	for depth := 0; i < len(b); {
-		switch b[i] {
-		case '"':
-			if i = skipText(b, i); i < 0 {
-				return -1
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-		i++
-	}
-	return -1
-}
-
-// skipText returns where a text ends that begins with a quote; −1 if it does not end.
-func skipText(b []byte, i int) int {
-	for i++; ; {
-		n := bytes.IndexByte(b[i:], '"')
-		if n < 0 {
-			return -1
-		}
-		i += n
-		escapes := 0
-		for b[i-1-escapes] == '\\' {
-			escapes++
-		}
-		if i++; escapes%2 == 0 {
-			return i
-		}
-	}
-}
-
-// jsonName reads the name of a member, and returns where its value begins; −1 if there is none.
-func jsonName(b []byte, i int) (name []byte, value int) {
-	if i >= len(b) || b[i] != '"' {
-		return nil, -1
-	}
-	end := skipText(b, i)
-	if end < 0 {
-		return nil, -1
-	}
-	name = b[i+1 : end-1]
-	if bytes.IndexByte(name, '\\') >= 0 {
-		if next, _ := scanString(b, i); next == end {
-			name = appendUnescaped(nil, name)
-		}
-	}
-	if end = skipSpace(b, end); end == len(b) || b[end] != ':' {
-		return nil, -1
-	}
-	if value = skipSpace(b, end+1); value == len(b) {
-		return nil, -1
-	}
-	return name, value
-}
-
-// jsonObject passes the members of an object to each, until that returns false. It returns false if it did, or if the
-// text is no object.
-func jsonObject(b []byte, each func(name, value []byte) bool) bool {
-	if len(b) == 0 || b[0] != '{' {
-		return false
-	}
-	for i, more := 1, false; ; more = true {
-		if i = skipSpace(b, i); i == len(b) {
-			return false
-		}
-		if b[i] == '}' {
-			return i == len(b)-1
-		}
-		if more {
-			if b[i] != ',' {
-				return false
-			}
-			i = skipSpace(b, i+1)
-		}
-		name, at := jsonName(b, i)
-		end := skipJSON(b, at)
-		if end < 0 || !each(name, b[at:end]) {
-			return false
-		}
-		i = end
-	}
-}
-
-// jsonList passes the values of a list to each, until that returns false for more. ok is false if the text is no list,
-// or if each says so.
-func jsonList(b []byte, each func(value []byte) (more, ok bool)) bool {
-	if len(b) == 0 || b[0] != '[' {
-		return false
-	}
-	for i, several := 1, false; ; several = true {
-		if i = skipSpace(b, i); i == len(b) {
-			return false
-		}
-		if b[i] == ']' {
-			return i == len(b)-1
-		}
-		if several {
-			if b[i] != ',' {
-				return false
-			}
-			i = skipSpace(b, i+1)
-		}
-		end := skipJSON(b, i)
-		if end < 0 {
-			return false
-		}
-		if more, ok := each(b[i:end]); !more || !ok {
-			return ok
-		}
-		i = end
-	}
-}
-
-// jsonIs reports whether a value is a text.
-func jsonIs(value []byte, text string) bool {
-	if len(value) < 2 || value[0] != '"' {
-		return false
-	}
-	if inner := value[1 : len(value)-1]; bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner) == text
-	}
-	next, _ := scanString(value, 0)
-	return next == len(value) && string(appendUnescaped(nil, value[1:len(value)-1])) == text
-}
-
-// jsonText reads a text, whose escapes are taken out in a buffer. One that is no text, or not UTF-8, is other.
-func jsonText(value []byte, own *[]byte) field {
-	if len(value) < 2 || value[0] != '"' {
-		return field{kind: other}
-	}
-	next, plain := scanString(value, 0)
-	if next != len(value) {
-		return field{kind: other}
-	}
-	inner := value[1 : len(value)-1]
-	if !plain {
-		*own = appendUnescaped((*own)[:0], inner)
-		inner = *own
-	}
-	return field{kind: text, text: inner}
-}
-
-// jsonDigits is a number, which may be in quotes.
-func jsonDigits(value []byte) []byte {
-	if n := len(value); n >= 2 && value[0] == '"' {
-		return value[1 : n-1]
-	}
-	return value
-}
-
-// jsonWhole reads a whole number, which may be in quotes.
-func jsonWhole(value []byte) (int64, bool) {
-	digits := jsonDigits(value)
-	if n, ok := digitsOnly(digits); ok {
-		return int64(n), true
-	}
-	n, err := strconv.ParseInt(string(digits), 10, 64)
-	return n, err == nil && digits[0] != '+'
-}
-
-func jsonUnsigned(value []byte) (uint64, bool) {
-	n, err := strconv.ParseUint(string(jsonDigits(value)), 10, 64)
-	return n, err == nil
-}
-
-// jsonDouble reads a number of 64 bits, which may be in quotes. One that is not finite is other, and what is no number
-// is none.
-func jsonDouble(value []byte) field {
-	digits := jsonDigits(value)
-	switch string(digits) {
-	case "NaN", "Infinity", "-Infinity":
-		return field{kind: other}
-	}
-	if len(digits) == 0 || scanNumber(digits, 0) != len(digits) {
-		return field{}
-	}
-	v, err := strconv.ParseFloat(string(digits), 64)
-	if err != nil {
-		return field{kind: other}
-	}
-	return double(math.Float64bits(v))
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // otlpProto walks through a record in Protocol Buffers. Nothing may depend on the order of fields, since the Collector
-// writes every message from its last field to its first. So a message that has others is looked at twice: first for what
-// is told of it, such as its resource, and then for what lies in it.
+// writes every message from its last field to its first. So a message that has others is looked at twice: first for
+// what is told of it, such as its resource, and then for what lies in it.
 //
 // Each frame must fit into the one around it, down to the items. What is within an item, or within a resource or a
 // scope, concerns only those that it is about.
@@ -464,39 +464,4 @@ func (w *otlpProto) cut(value []byte, items []int) []byte {
 	c := otlpCutter{path: w.d.signal.path, items: items}
 	out, _ := c.message(nil, value, 0)
 	return out
-}
-
-// otlpCutter copies the messages on the way to some items.
-type otlpCutter struct {
-	path  []uint64
-	items []int // that are still to come
-	seen  int   // how many items were passed
-}
-
-// message appends a message, and says whether it has any of the items. It ends where the frames do not fit.
-func (c *otlpCutter) message(out, b []byte, depth int) (all []byte, any bool) {
-	for i := 0; i < len(b); {
-		number, wire, content, next := otlpFrame(b, i)
-		if next < 0 {
-			break
-		}
-		start := i
-		i = next
-		switch {
-		case wire != wireBytes || number > 63 || c.path[depth]&(1<<number) == 0:
-			out = append(out, b[start:next]...)
-		case depth < len(c.path)-1:
-			if within, some := c.message(nil, content, depth+1); some {
-				out = protowire.AppendTag(out, protowire.Number(number), protowire.BytesType)
-				out, any = protowire.AppendBytes(out, within), true
-			}
-		default:
-			if len(c.items) > 0 && c.items[0] == c.seen {
-				c.items, any = c.items[1:], true
-				out = append(out, b[start:next]...)
-			}
-			c.seen++
-		}
-	}
-	return out, any
 }

@@ -108,7 +108,8 @@ func TestWhere(t *testing.T) {
 // All conditions must hold, and the first that does not is told.
 func TestWhereNeedsAll(t *testing.T) {
 	s := jsonSpec()
-	s.Where = []codec.Condition{{Field: "a", Is: words("x")}, {Field: "b.c", Is: figures("1")}, {Field: "user_id", Not: words("bot")}}
+	s.Where = []codec.Condition{{Field: "a", Is: words("x")}, {Field: "b.c", Is: figures("1")},
+		{Field: "user_id", Not: words("bot")}}
 	d := decoder(t, s)
 	for record, want := range map[string]int{
 		`"a":"x","b":{"c":1},"user_id":"u"`:   -1,
@@ -118,7 +119,8 @@ func TestWhereNeedsAll(t *testing.T) {
 		`"a":"x","b":{"c":1},"user_id":"bot"`: 2,
 	} {
 		var e codec.Event
-		r := d.Decode(codec.Record{Time: recordTime, Value: []byte(`{"region":"eu","latency_ms":1,"ts":1795161600,` + record + `}`)}, &e)
+		whole := `{"region":"eu","latency_ms":1,"ts":1795161600,` + record + `}`
+		r := d.Decode(codec.Record{Time: recordTime, Value: []byte(whole)}, &e)
 		if got := d.Skipped().Condition; (r == codec.OK) != (want < 0) || want >= 0 && got != want {
 			t.Errorf("%s: %v, condition %d; want %d", record, r, got, want)
 		}
@@ -269,8 +271,8 @@ func TestWhereComparesNumbersExactly(t *testing.T) {
 
 // Conditions cost no allocation, whether they hold or not.
 func TestWhereDoesNotAllocate(t *testing.T) {
-	for _, what := range []codec.Condition{{Field: "latency_ms", Is: figures("12.3")}, {Field: "latency_ms", Above: figures("99")[0]},
-		{Field: "region", Not: words("us")}} {
+	for _, what := range []codec.Condition{{Field: "latency_ms", Is: figures("12.3")},
+		{Field: "latency_ms", Above: figures("99")[0]}, {Field: "region", Not: words("us")}} {
 		for name, s := range map[string]codec.Spec{"json": jsonSpec(), "avro": avroSpec()} {
 			s.Where = []codec.Condition{what}
 			d, record := decoder(t, s), codec.Record{Value: []byte(value("12.3")), Time: recordTime}

@@ -308,9 +308,13 @@ func (t *traffic) tellQuiet(alone bool) {
 	case t.quiet == 0:
 	case t.minute.skipped > 0:
 		t.episodes.Forget(t.quietKey())
+		what := "records"
+		if t.stream.Input.Batched() {
+			what = "items"
+		}
 		t.episodes.On(t.skipKey(), episode.Rule{After: t.patience(), Every: time.Hour}, printed(
-			"stream %s: no events for %s: all %d records of the last minute were skipped (%s)", t.stream.Name,
-			t.patience(), t.minute.skipped, t.unmet(t.minute)))
+			"stream %s: no events for %s: all %d %s of the last minute were skipped (%s)", t.stream.Name,
+			t.patience(), t.minute.skipped, what, t.unmet(t.minute)))
 	case !alone:
 		t.episodes.Forget(t.quietKey())
 	default:

@@ -163,6 +163,18 @@ func TestNamesThatAreNone(t *testing.T) {
 	}
 }
 
+// A misspelt user skips all items of telemetry, and so does a metric whose points have no number.
+func TestSkippedItemsInWords(t *testing.T) {
+	of := &config.Stream{}
+	of.Input.Format, of.Input.User = "otlp_metrics", "usr.id"
+	web := &traffic{stream: of}
+	m := many(30, verdict{rejected: codec.NoUser})
+	m.add(many(1200, verdict{rejected: codec.NoValue}))
+	if got, want := web.unmet(m), `1,200: data points without a number; 30: no field "usr.id", which says who`; got != want {
+		t.Errorf("%s; want %s", got, want)
+	}
+}
+
 // Why records are malformed, that they have no timestamp, and how a name with dots is written.
 func TestReasonsInWords(t *testing.T) {
 	of := &config.Stream{}

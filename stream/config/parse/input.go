@@ -96,7 +96,8 @@ var inputForm = form.Form{
 			"integer, or true or false. Names are compared in Unicode's form NFC and without spaces at their ends, " +
 			"whether they are listed or found",
 		Value: form.Into(field("", "a field"), func(in *config.Input, v string) { in.Group = v })},
-	{Name: "where", Absent: "all events count; with `otlp_traces`, spans of servers: `{span.kind: server}`", Example: aWhere,
+	{Name: "where", Absent: "all events count; with `otlp_traces`, spans of servers: `{span.kind: server}`",
+		Example: aWhere,
 		Meaning: "which events of the topic count: a mapping of fields and what they must be, at most 8, all of which " +
 			"must hold. A field is a text, a number, or one of a list; or a mapping says what it must not be, above " +
 			"and below which numbers it lies, or whether it exists. Texts are compared byte by byte, and numbers by " +

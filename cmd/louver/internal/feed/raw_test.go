@@ -23,10 +23,10 @@ func TestReplayRaw(t *testing.T) {
 	b := kafkatest.Fake(t)
 	line := strings.TrimSpace(string(record))
 	var out bytes.Buffer
-	app := &cli.App{Context: context.Background(), In: strings.NewReader(line + "\n\n" + line + "\r\n{}"), Out: &out, Err: &out,
-		Log: zap.NewNop()}
-	c := feed.ReplayCommand{KafkaSettings: cli.KafkaSettings{KafkaBrokers: b.Conn.Brokers, KafkaIsolation: "read_committed"}, File: "-", Topic: "spans", Partitions: 1,
-		Raw: true}
+	app := &cli.App{Context: context.Background(), In: strings.NewReader(line + "\n\n" + line + "\r\n{}"), Out: &out,
+		Err: &out, Log: zap.NewNop()}
+	kafka := cli.KafkaSettings{KafkaBrokers: b.Conn.Brokers, KafkaIsolation: "read_committed"}
+	c := feed.ReplayCommand{KafkaSettings: kafka, File: "-", Topic: "spans", Partitions: 1, Raw: true}
 	if err := c.Run(app); err != nil {
 		t.Fatal(err)
 	}

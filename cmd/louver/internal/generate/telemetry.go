@@ -77,7 +77,8 @@ var signals = []struct {
 // since only a span has an id of a trace and a start, and so on. It returns nil if they are not.
 func telemetryOf(values [][]byte) *telemetry {
 	for _, s := range signals {
-		t := &telemetry{format: s.format, attributes: map[attribute]bool{}, metrics: map[string]bool{}, bodies: map[string]bool{}}
+		t := &telemetry{format: s.format, attributes: map[attribute]bool{}, metrics: map[string]bool{},
+			bodies: map[string]bool{}}
 		read := 0
 		for _, value := range values {
 			m := s.request()

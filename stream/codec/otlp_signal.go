@@ -1,0 +1,352 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// otlpSignal is one of the kinds of telemetry.
+type otlpSignal struct {
+	name, item string // the format; what an item is called in a field
+	// path are the numbers of the fields that lead from a request to its items, level by level, as bits.
+	path []uint64
+	// attributes is the number of an item's attributes.
+	attributes uint64
+	// scalars are fields of an item that are read.
+	scalars []otlpScalar
+	own     []otlpOwn
+	json    otlpNames
+	// numeric are the fields of a metric that have numbers as points.
+	numeric uint64
+}
+
+// otlpScalar is a field of an item.
+type otlpScalar struct {
+	number uint64
+	wire   uint64 // 0 varint, 1 eight bytes, 2 bytes
+	json   string
+	at     int // where its number or text is kept
+}
+
+// otlpOwn is a field of an item, of its scope or of its metric that has a name in a streams file.
+type otlpOwn struct {
+	name  string
+	fits  otlpFits
+	value func(r *otlpRaw) field
+}
+
+// otlpFits says which parts of an event a field can be.
+type otlpFits uint8
+
+const (
+	otlpText otlpFits = iota
+	otlpNumber
+	otlpTime
+	otlpWord // one of a few texts, or true or false
+	otlpAny  // as attributes
+)
+
+func (f otlpFits) takes(r role) bool {
+	switch {
+	case f == otlpAny:
+		return true
+	case r == roleValue:
+		return f == otlpNumber
+	case r == roleTime:
+		return f == otlpTime
+	case r == roleUser, r == roleClock:
+		return f == otlpText
+	case r == roleGroup:
+		return f == otlpText || f == otlpWord || f == otlpNumber
+	}
+	return f != otlpTime // a condition
+}
+
+// Numbers and texts of an item, of its metric and of its scope, as they are in the record.
+const (
+	otlpStart = iota // numbers
+	otlpEnd
+	otlpKind
+	otlpStatus
+	otlpAt
+	otlpObserved
+	otlpSeverity
+	otlpFlags
+	otlpDouble
+	otlpInt
+	otlpNumeric // the metric has numbers as points
+	otlpNumbers
+)
+
+const (
+	otlpName = iota // texts
+	otlpParent
+	otlpSeverityText
+	otlpEvent
+	otlpItemTexts // those that follow are of the metric and of the scope
+)
+
+const (
+	otlpMetric = otlpItemTexts + iota
+	otlpUnit
+	otlpScopeName
+	otlpScopeVersion
+	otlpTexts
+)
+
+// otlpRaw is what an item holds beside its attributes. A number that is not there is 0, and a text is empty.
+type otlpRaw struct {
+	set     uint32 // the numbers that are there, as bits
+	numbers [otlpNumbers]uint64
+	texts   [otlpTexts][]byte
+	body    field
+}
+
+func (r *otlpRaw) put(at int, n uint64) { r.numbers[at], r.set = n, r.set|1<<at }
+
+func (r *otlpRaw) has(at int) bool { return r.set&(1<<at) != 0 }
+
+// reset forgets an item. The metric and the scope stay.
+func (r *otlpRaw) reset() {
+	kept := r.numbers[otlpNumeric]
+	r.set, r.numbers, r.body = 0, [otlpNumbers]uint64{otlpNumeric: kept}, field{}
+	clear(r.texts[:otlpItemTexts])
+}
+
+// text is a text, which is missing if it is empty.
+func (r *otlpRaw) text(at int) field { return otlpString(r.texts[at]) }
+
+// otlpString is a text; one that is not UTF-8 is none. An empty one cannot be told from one that is not there.
+func otlpString(b []byte) field {
+	switch {
+	case len(b) == 0:
+		return field{}
+	case !utf8.Valid(b):
+		return field{kind: other}
+	}
+	return field{kind: text, text: b}
+}
+
+// otlpInstant is a time; 0 is none.
+func otlpInstant(ns uint64) field {
+	switch {
+	case ns == 0:
+		return field{}
+	case ns > math.MaxInt64:
+		return field{kind: other}
+	}
+	return field{kind: instant, n: int64(ns)}
+}
+
+// duration is how long a span took, in units of 10^exp nanoseconds. An end before the start is none.
+func (r *otlpRaw) duration(exp int8) field {
+	start, end := r.numbers[otlpStart], r.numbers[otlpEnd]
+	switch {
+	case start == 0 || end == 0:
+		return field{}
+	case end < start || end-start > math.MaxInt64:
+		return field{kind: other}
+	}
+	return field{kind: exact, n: int64(end - start), exp: exp}
+}
+
+func otlpWords(words ...string) (all []field) {
+	for _, w := range words {
+		all = append(all, field{kind: text, text: []byte(w)})
+	}
+	return all
+}
+
+var (
+	otlpKinds    = otlpWords("unspecified", "internal", "server", "client", "producer", "consumer")
+	otlpStatuses = otlpWords("unset", "ok", "error")
+)
+
+// word is the word of an enum's number, or the number itself.
+func (r *otlpRaw) word(at int, words []field) field {
+	n := r.numbers[at]
+	if n < uint64(len(words)) {
+		return words[n]
+	}
+	return whole(int64(int32(n)))
+}
+
+// root says whether a span has no parent. Some write an id of zeros where there is none.
+func (r *otlpRaw) root() field {
+	return truthOf(!slices.ContainsFunc(r.texts[otlpParent], func(c byte) bool { return c != 0 && c != '0' }))
+}
+
+// point is the number of a data point.
+func (r *otlpRaw) point() field {
+	if r.has(otlpInt) {
+		return whole(int64(r.numbers[otlpInt]))
+	}
+	if r.has(otlpDouble) {
+		return double(r.numbers[otlpDouble])
+	}
+	return field{}
+}
+
+// unrecorded reports whether an item is a data point without a number.
+func (r *otlpRaw) unrecorded() bool {
+	return r.numbers[otlpNumeric] == 0 || r.numbers[otlpFlags]&1 != 0 || !r.has(otlpInt) && !r.has(otlpDouble)
+}
+
+// shared are the fields of all signals.
+var otlpShared = []otlpOwn{
+	{"scope.name", otlpText, func(r *otlpRaw) field { return r.text(otlpScopeName) }},
+	{"scope.version", otlpText, func(r *otlpRaw) field { return r.text(otlpScopeVersion) }},
+}
+
+var otlpTraces = &otlpSignal{name: "otlp_traces", item: "span", path: []uint64{1 << 1, 1 << 2, 1 << 2}, attributes: 9,
+	scalars: []otlpScalar{{4, 2, "parentSpanId", otlpParent}, {5, 2, "name", otlpName}, {6, 0, "kind", otlpKind},
+		{7, 1, "startTimeUnixNano", otlpStart}, {8, 1, "endTimeUnixNano", otlpEnd}, {15, 2, "status", otlpStatusMessage}},
+	own: append([]otlpOwn{
+		{"span.name", otlpText, func(r *otlpRaw) field { return r.text(otlpName) }},
+		{"span.kind", otlpWord, func(r *otlpRaw) field { return r.word(otlpKind, otlpKinds) }},
+		{"span.status.code", otlpWord, func(r *otlpRaw) field { return r.word(otlpStatus, otlpStatuses) }},
+		{"span.root", otlpWord, func(r *otlpRaw) field { return r.root() }},
+		{"span.duration_ms", otlpNumber, func(r *otlpRaw) field { return r.duration(-6) }},
+		{"span.duration_s", otlpNumber, func(r *otlpRaw) field { return r.duration(-9) }},
+		{"span.start_time_unix_nano", otlpTime, func(r *otlpRaw) field { return otlpInstant(r.numbers[otlpStart]) }},
+		{"span.end_time_unix_nano", otlpTime, func(r *otlpRaw) field { return otlpInstant(r.numbers[otlpEnd]) }},
+	}, otlpShared...),
+	json: otlpNames{levels: []string{"resourceSpans", "scopeSpans", "spans"}},
+}
+
+var otlpLogs = &otlpSignal{name: "otlp_logs", item: "log", path: []uint64{1 << 1, 1 << 2, 1 << 2}, attributes: 6,
+	scalars: []otlpScalar{{1, 1, "timeUnixNano", otlpAt}, {2, 0, "severityNumber", otlpSeverity},
+		{3, 2, "severityText", otlpSeverityText}, {5, 2, "body", otlpBody}, {11, 1, "observedTimeUnixNano", otlpObserved},
+		{12, 2, "eventName", otlpEvent}},
+	own: append([]otlpOwn{
+		{"log.body", otlpAny, func(r *otlpRaw) field { return r.body }},
+		{"log.severity_number", otlpNumber, func(r *otlpRaw) field { return whole(int64(int32(r.numbers[otlpSeverity]))) }},
+		{"log.severity_text", otlpText, func(r *otlpRaw) field { return r.text(otlpSeverityText) }},
+		{"log.event_name", otlpText, func(r *otlpRaw) field { return r.text(otlpEvent) }},
+		{"log.time_unix_nano", otlpTime, func(r *otlpRaw) field {
+			if at := r.numbers[otlpAt]; at != 0 {
+				return otlpInstant(at)
+			}
+			return otlpInstant(r.numbers[otlpObserved])
+		}},
+	}, otlpShared...),
+	json: otlpNames{levels: []string{"resourceLogs", "scopeLogs", "logRecords"}},
+}
+
+// These stand for what is no text but a message: the body of a log record, and the status of a span.
+const (
+	otlpBody          = -1
+	otlpStatusMessage = -2
+)
+
+var otlpMetrics = &otlpSignal{name: "otlp_metrics", item: "datapoint",
+	path:       []uint64{1 << 1, 1 << 2, 1 << 2, 1<<5 | 1<<7 | 1<<9 | 1<<10 | 1<<11, 1 << 1},
+	attributes: 7, numeric: 1<<5 | 1<<7,
+	scalars: []otlpScalar{{2, 1, "startTimeUnixNano", otlpStart}, {3, 1, "timeUnixNano", otlpAt},
+		{4, 1, "asDouble", otlpDouble}, {6, 1, "asInt", otlpInt}, {8, 0, "flags", otlpFlags}},
+	own: append([]otlpOwn{
+		{"datapoint.value", otlpNumber, func(r *otlpRaw) field { return r.point() }},
+		{"datapoint.time_unix_nano", otlpTime, func(r *otlpRaw) field { return otlpInstant(r.numbers[otlpAt]) }},
+		{"datapoint.start_time_unix_nano", otlpTime, func(r *otlpRaw) field { return otlpInstant(r.numbers[otlpStart]) }},
+		{"metric.name", otlpText, func(r *otlpRaw) field { return r.text(otlpMetric) }},
+		{"metric.unit", otlpText, func(r *otlpRaw) field { return r.text(otlpUnit) }},
+	}, otlpShared...),
+	json: otlpNames{levels: []string{"resourceMetrics", "scopeMetrics", "metrics", "", "dataPoints"},
+		points: []string{5: "gauge", 7: "sum", 9: "histogram", 10: "exponentialHistogram", 11: "summary"}},
+}
+
+// otlpNames are the names of JSON on the way to items.
+type otlpNames struct {
+	levels []string // by level; "": one of points
+	points []string // by the number of the field
+}
+
+// otlpHolder is what has an attribute.
+type otlpHolder uint8
+
+const (
+	otlpItem otlpHolder = iota
+	otlpScope
+	otlpResource
+	otlpBodyKey // a key of a log's body
+	otlpHolders
+)
+
+// otlpField is where a field of a streams file is found.
+type otlpField struct {
+	own       *otlpOwn // nil: an attribute
+	holder    otlpHolder
+	attribute string
+	inherited bool // if the item lacks it, its resource may have it
+}
+
+// field reads a field of a streams file. A bare name is an attribute of the item, or else of its resource. A path of
+// OTTL says exactly where.
+func (s *otlpSignal) field(name string) (f otlpField, err error) {
+	i := slices.IndexFunc(s.own, func(o otlpOwn) bool { return o.name == name })
+	if i >= 0 {
+		return otlpField{own: &s.own[i]}, nil
+	}
+	root, rest, _ := strings.Cut(name, ".")
+	holder := map[string]otlpHolder{s.item: otlpItem, "scope": otlpScope, "resource": otlpResource}
+	at, known := holder[root]
+	if key, quoted := strings.CutPrefix(name, "log.body["); quoted && s == otlpLogs {
+		if f.attribute, err = otlpQuoted(key); err != nil {
+			return f, errors.New(`want a key of the body in quotes, such as log.body["ms"]`)
+		}
+		f.holder = otlpBodyKey
+		return f, nil
+	}
+	if key, quoted := strings.CutPrefix(rest, "attributes["); known && quoted {
+		if f.attribute, err = otlpQuoted(key); err != nil {
+			return f, fmt.Errorf(`want the name of an attribute in quotes, such as %s.attributes["user.id"]`, root)
+		}
+		f.holder = at
+		return f, nil
+	}
+	if known || slices.Contains([]string{"span", "log", "datapoint", "metric"}, root) && rest != "" {
+		var names []string
+		for _, o := range s.own {
+			names = append(names, o.name)
+		}
+		return f, fmt.Errorf("%s has no such field; want one of %s, or an attribute: of the %s or its resource by its "+
+			`name, such as user.id, or of either as %s.attributes[%q] or resource.attributes["user.id"]`, s.name,
+			strings.Join(names, ", "), s.item, s.item, name)
+	}
+	return otlpField{attribute: name, inherited: true}, nil
+}
+
+// otlpQuoted reads what follows a bracket: a text in quotes, and the other bracket.
+func otlpQuoted(key string) (string, error) {
+	inner, closed := strings.CutSuffix(key, "]")
+	if !closed || !strings.HasPrefix(inner, `"`) {
+		return "", strconv.ErrSyntax
+	}
+	return strconv.Unquote(inner)
+}
+
+// mistake says why a field can't be that part of an event.
+func (s *otlpSignal) mistake(_ Spec, p part) error {
+	switch {
+	case p.role == roleTime && p.field == TimestampField:
+		return errors.New("when a record was sent depends on whose items are in it with this one; want a field of the " +
+			s.item)
+	case p.field == ValueField:
+		return errors.New("$value is for json; want a field such as an attribute of the " + s.item)
+	}
+	f, err := s.field(p.field)
+	if err != nil {
+		return err
+	}
+	if f.own != nil && !f.own.fits.takes(p.role) {
+		return fmt.Errorf("it cannot be the %s; want %s", p.name, [...]string{roleValue: "a number", roleUser: "an attribute",
+			roleTime: "a time", roleGroup: "a text or an attribute", roleClock: "an attribute",
+			numRoles: "a text, a number or an attribute"}[min(p.role, numRoles)])
+	}
+	return nil
+}
