@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -173,6 +174,17 @@ func (p *prom) query(text string, at time.Time) string {
 	return result.String()
 }
 
+// result reads the only line of a result: the series and its value. ok is false if there is none.
+func result(text string) (series string, value float64, ok bool) {
+	series, rest, ok := strings.Cut(text, " => ")
+	if !ok {
+		return "", 0, false
+	}
+	number, _, _ := strings.Cut(rest, " ")
+	value, err := strconv.ParseFloat(number, 64)
+	return series, value, err == nil
+}
+
 // awaits waits until Prometheus has as many points of a metric, and compares them.
 func (p *prom) awaits(want []string) {
 	p.t.Helper()
@@ -211,49 +223,55 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// export is a louver export that runs.
-type export struct {
+// process is a louver that runs.
+type process struct {
 	*exec.Cmd
 	mu  sync.Mutex
 	log strings.Builder
 }
 
 // Write implements [io.Writer].
-func (e *export) Write(b []byte) (int, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.log.Write(b)
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.Write(b)
 }
 
-func (e *export) says() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.log.String()
+func (p *process) says() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
 }
 
-func (e *export) kill() {
-	_ = e.Process.Kill()
-	_ = e.Wait()
+func (p *process) kill() {
+	_ = p.Process.Kill()
+	_ = p.Wait()
 }
 
-func startExport(t *testing.T, b *kafkatest.Broker, to *prom, topic string, args ...string) *export {
+// start starts it until the end of the test.
+func (p *process) start(t *testing.T) {
+	t.Helper()
+	p.Stdout, p.Stderr = p, p
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Log(p.says())
+		}
+	})
+}
+
+func startExport(t *testing.T, b *kafkatest.Broker, to *prom, topic string, args ...string) *process {
 	t.Helper()
 	binary, err := louver()
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &export{Cmd: exec.Command(binary, append([]string{"export", "--topic", topic, "--endpoint", to.endpoint(),
+	e := &process{Cmd: exec.Command(binary, append([]string{"export", "--topic", topic, "--endpoint", to.endpoint(),
 		"--from", "2026-11-20T00:00:00Z", "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")}, args...)...)}
-	e.Stdout, e.Stderr = e, e
-	if err := e.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		e.kill()
-		if t.Failed() {
-			t.Log(e.says())
-		}
-	})
+	e.start(t)
 	return e
 }
 
@@ -366,7 +384,7 @@ func TestKilledBetweenAnswerAndCommit(t *testing.T) {
 			topic := b.Topic(t, 1, forEver)
 			records, want := figures("p50", eight, 30)
 			b.Produce(t, topic, 0, records[:20]...)
-			first := make(chan *export, 1)
+			first := make(chan *process, 1)
 			times := 0
 			to.mu.Lock()
 			to.answered = func(int) {
@@ -408,7 +426,7 @@ func TestRefusalInTheMiddle(t *testing.T) {
 			}
 			to.awaits(want)
 			kafkatest.Await(t, "refused figures: "+refused, func() bool {
-				return strings.Contains(text(t, "http://"+metrics+"/metrics"),
+				return strings.Contains(page(t, "http://"+metrics+"/metrics"),
 					`louver_export_refused_total{topic="`+topic+`"} `+refused+"\n")
 			})
 			if told := strings.Contains(e.says(), "the backend refuses figures: they are left out"); told != (window == 0) {
@@ -454,8 +472,8 @@ func TestDeltaHistogramsAreRefused(t *testing.T) {
 	kafkatest.Await(t, "the log says so", func() bool { return strings.Contains(e.says(), "invalid temporality") })
 }
 
-// text is what an address answers.
-func text(t *testing.T, url string) string {
+// page is what an address answers.
+func page(t *testing.T, url string) string {
 	t.Helper()
 	response, err := http.Get(url)
 	if err != nil {

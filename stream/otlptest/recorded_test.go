@@ -49,6 +49,7 @@ exporters:
     traces: {topic: otlp_spans_json, encoding: otlp_json}
     logs: {topic: otlp_logs_json, encoding: otlp_json}
     metrics: {topic: otlp_metrics_json, encoding: otlp_json}
+    sending_queue: {sizer: items, batch: {flush_timeout: 1s, min_size: 500}}
 service:
   pipelines:
     traces: {exporters: [kafka, kafka/json]}
@@ -60,7 +61,8 @@ service:
 	for file, topic := range topics {
 		compare(t, b, file, topic, 0)
 	}
-	sendInvalid(t, endpoint)
+	sendRaw(t, endpoint, at, raw{user: "u-1", agent: "curl/8.5"}, raw{user: "u-2", agent: "caf\xe9/1.0"},
+		raw{user: "u-3", agent: "curl/8.6"})
 	compare(t, b, "traces_invalid_utf8.binpb", "otlp_spans", 1)
 	compare(t, b, "traces_invalid_utf8.json", "otlp_spans_json", 1)
 }

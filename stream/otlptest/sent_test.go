@@ -40,14 +40,16 @@ func sendSpans(t *testing.T, endpoint string) {
 	health.Status.Code = codes.Ok
 	click := stub(6, 0, "click", trace.SpanKindInternal, 1_500*time.Millisecond, attribute.Int64("click.number", 42))
 	click.Resource, click.InstrumentationScope = browser, instrumentation.Scope{}
-	spans := tracetest.SpanStubs{
+	shops := tracetest.SpanStubs{
 		stub(1, 0, "GET /cart", trace.SpanKindServer, 30*time.Millisecond, request("/cart", "u-1")...),
 		inner, failed, health,
 		stub(5, 3, "POST", trace.SpanKindClient, 800*time.Millisecond, attribute.String("user.id", "u-2"),
-			attribute.String("server.address", "payment")),
-		click}
-	if err := exporter.ExportSpans(t.Context(), spans.Snapshots()); err != nil {
-		t.Fatal(err)
+			attribute.String("server.address", "payment"))}
+	// The exporter puts several services of one call into any order. The Collector puts both calls into one record.
+	for _, spans := range []tracetest.SpanStubs{shops, {click}} {
+		if err := exporter.ExportSpans(t.Context(), spans.Snapshots()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -143,13 +145,16 @@ func sendMetrics(t *testing.T, endpoint string) {
 	}
 }
 
-// sendInvalid sends three spans, of which the second has a user agent that is not UTF-8. SDKs refuse to send it, other
-// programs do not, and the Collector passes it on.
-func sendInvalid(t *testing.T, endpoint string) {
+// raw is a span of a server that no SDK sends, because a text of it is not UTF-8. Other programs send such spans, and the
+// Collector passes them on.
+type raw struct{ user, agent, route string }
+
+// sendRaw sends spans of 20 ms from a moment on.
+func sendRaw(t *testing.T, endpoint string, at time.Time, all ...raw) {
 	t.Helper()
 	traces := ptrace.NewTraces()
 	spans := traces.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
-	for i, agent := range []string{"curl/8.5", "caf\xe9/1.0", "curl/8.6"} {
+	for i, r := range all {
 		s := spans.AppendEmpty()
 		s.SetTraceID([16]byte{3, byte(i)})
 		s.SetSpanID([8]byte{4, byte(i)})
@@ -157,8 +162,13 @@ func sendInvalid(t *testing.T, endpoint string) {
 		s.SetKind(ptrace.SpanKindServer)
 		s.SetStartTimestamp(pcommon.NewTimestampFromTime(at))
 		s.SetEndTimestamp(pcommon.NewTimestampFromTime(at.Add(20 * time.Millisecond)))
-		s.Attributes().PutStr("user.id", []string{"u-1", "u-2", "u-3"}[i])
-		s.Attributes().PutStr("user_agent.original", agent)
+		s.Attributes().PutStr("user.id", r.user)
+		if r.agent != "" {
+			s.Attributes().PutStr("user_agent.original", r.agent)
+		}
+		if r.route != "" {
+			s.Attributes().PutStr("http.route", r.route)
+		}
 	}
 	body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(traces)
 	if err != nil {
