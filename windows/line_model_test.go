@@ -26,7 +26,6 @@ type history struct {
 	choose   func(n int) int
 	wrong    string // what workers do wrong
 	schedule Schedule
-	small    bool // without deletions and late batches
 	silent   bool // nobody is told that messages are gone
 
 	now      int64
@@ -181,7 +180,7 @@ func (h *history) send(w *modelWorker) {
 		}
 		return
 	}
-	if !h.small && h.choose(4) == 0 {
+	if h.choose(4) == 0 {
 		h.late = append(h.late, w.batch)
 	}
 	w.batch = nil
@@ -193,9 +192,6 @@ func (h *history) send(w *modelWorker) {
 // step does one thing.
 func (h *history) step() {
 	likely := []int{0, 1, 2, 3, 4, 5, 0, 0, 0, 1, 2, 2, 2, 3, 5, 5, 6, 7}
-	if h.small {
-		likely = likely[:6]
-	}
 	kind := likely[h.choose(len(likely))]
 	if kind < 4 && len(h.workers) == 0 {
 		h.start()
@@ -215,7 +211,7 @@ func (h *history) step() {
 			w.through -= modelStep
 		}
 	case 4:
-		if len(h.workers) < 2 || !h.small && len(h.workers) < 3 {
+		if len(h.workers) < 3 {
 			h.start()
 		} else {
 			i := h.choose(len(h.workers))
@@ -223,7 +219,7 @@ func (h *history) step() {
 			h.say("worker %d stops", i)
 		}
 	case 5:
-		if h.small || h.choose(4) == 0 {
+		if h.choose(4) == 0 {
 			h.now += modelStep
 			h.say("minute %d", h.now/modelStep)
 			break
@@ -432,6 +428,7 @@ func randomHistory(seed uint64, wrong string) (*history, error) {
 
 // Each record of a complete window counts once, and none of an incomplete one twice, whatever workers and readers do.
 func TestLinesCountEachRecordOnce(t *testing.T) {
+	t.Parallel()
 	histories := uint64(10_000)
 	if testing.Short() {
 		histories = 3_000
@@ -445,6 +442,7 @@ func TestLinesCountEachRecordOnce(t *testing.T) {
 
 // Each of these faults of a worker is found: the rule of line.go relies on what workers do right.
 func TestLinesNeedWhatWorkersDo(t *testing.T) {
+	t.Parallel()
 	for _, wrong := range []string{"progress before the acknowledgement", "a part goes beyond the cut", "a record is skipped",
 		"a record is read again"} {
 		t.Run(wrong, func(t *testing.T) {
