@@ -102,6 +102,20 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// A port that speaks TLS refuses whoever does not, as if it were for the figures. The log says so before there are any.
+func TestExportToTheWrongPort(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	to := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(to.Close)
+	p := clitest.Louver(t, b, "export", "--topic", b.Topic(t, 1, nil), "--endpoint",
+		strings.Replace(to.URL, "https:", "http:", 1))
+	kafkatest.Await(t, "the log says so", func() bool {
+		return strings.Contains(p.Log.String(), "the backend refuses a request without figures") &&
+			strings.Contains(p.Log.String(), "400 Bad Request: Client sent an HTTP request to an HTTPS server.")
+	})
+}
+
 // It needs the rights that louver topics --export prints, and no other.
 func TestExportNeedsReadAlone(t *testing.T) {
 	t.Parallel()

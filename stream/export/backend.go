@@ -4,21 +4,20 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	metricsv1 "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"go.uber.org/zap"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/louver/louver/stream/episode"
@@ -62,47 +61,6 @@ func NewBackend(endpoint string, headers func() (http.Header, error), transport 
 // Name is the address to which requests go.
 func (b *Backend) Name() string { return b.url.String() }
 
-// refusedError says that the backend refuses a request for what is in it, and would refuse it again.
-type refusedError struct{ answer }
-
-// unavailableError says that the backend does not take the request now.
-type unavailableError struct {
-	answer
-	after time.Duration // if not 0, how long to wait
-}
-
-// Unwrap makes the next try wait as long as the backend asks.
-func (e *unavailableError) Unwrap() error {
-	if e.after == 0 {
-		return nil
-	}
-	return &backoff.RetryAfterError{Duration: e.after}
-}
-
-// answer is an answer that is no success.
-type answer struct {
-	status int
-	text   string
-}
-
-// Error is the status with what the backend says.
-func (a answer) Error() string {
-	text := fmt.Sprintf("%d %s", a.status, http.StatusText(a.status))
-	if a.text != "" {
-		text += ": " + a.text
-	}
-	if a.status == http.StatusNotFound {
-		text += "; want the address where the backend takes OTLP, such as http://prometheus:9090/api/v1/otlp"
-	}
-	return text
-}
-
-// rejection is how many points of a request that it took the backend left out, and why.
-type rejection struct {
-	points int64
-	why    string
-}
-
 // send sends a request until the backend takes it, and tells failing of each failure. It returns a *refusedError if the
 // backend never will take it, or ctx's error.
 func (b *Backend) send(ctx context.Context, request *metricsv1.MetricsData, failing func(error)) (rejection, error) {
@@ -121,14 +79,16 @@ func (b *Backend) send(ctx context.Context, request *metricsv1.MetricsData, fail
 		backoff.WithNotify(func(err error, _ time.Duration) { failing(err) }))
 }
 
-// Reach returns once the backend answers a request without figures, or ctx ends. It tells failing of each failure.
-func (b *Backend) Reach(ctx context.Context, failing func(error)) error {
-	_, err := b.send(ctx, &metricsv1.MetricsData{}, failing)
+// Reach returns once the backend answers a request without figures, or ctx ends. It tells failing of each failure. doubt
+// is not nil if the backend refuses that request. Some may want at least one figure. But a port that speaks TLS says the
+// same to whoever does not, and would refuse every figure.
+func (b *Backend) Reach(ctx context.Context, failing func(error)) (doubt, err error) {
+	_, err = b.send(ctx, &metricsv1.MetricsData{}, failing)
 	var refused *refusedError
 	if errors.As(err, &refused) {
-		return nil // some want at least one figure
+		return err, nil
 	}
-	return err
+	return nil, err
 }
 
 // waits are the waits between tries: from 1 s to 60 s.
@@ -161,9 +121,6 @@ func pack(request *metricsv1.MetricsData) ([]byte, error) {
 
 const protobuf = "application/x-protobuf"
 
-// mostAnswer is how much of an answer is read.
-const mostAnswer = 64 << 10
-
 // post sends a request once.
 func (b *Backend) post(ctx context.Context, body []byte) (rejection, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, b.Name(), bytes.NewReader(body))
@@ -189,89 +146,57 @@ func (b *Backend) post(ctx context.Context, body []byte) (rejection, error) {
 	if err != nil {
 		return rejection{}, err
 	}
-	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	switch status := response.StatusCode; {
-	case status/100 == 2 && kind == protobuf:
-		return partialSuccess(text), nil
-	case status/100 == 2:
-		return rejection{}, nil
-	case status == http.StatusBadRequest, status == http.StatusRequestEntityTooLarge,
-		status == http.StatusUnprocessableEntity:
-		return rejection{}, &refusedError{answer{status, says(kind, text)}}
-	default:
-		return rejection{}, &unavailableError{answer{status, says(kind, text)},
-			retryAfter(response.Header.Get("Retry-After"), time.Now())}
-	}
+	return read(response, text)
 }
 
-// retryAfter reads a header Retry-After: seconds, or a time. It is 0 if there is none.
-func retryAfter(header string, now time.Time) time.Duration {
-	if n, err := strconv.Atoi(header); err == nil && n > 0 {
-		return time.Duration(min(n, int(24*time.Hour/time.Second))) * time.Second
+// NewTransport makes a way to reach a backend. base, if not nil, is how TLS is spoken. authorities, if not nil, returns
+// the certificates that are trusted now: when they are others than before, new connections are made.
+func NewTransport(base *tls.Config, authorities func() (*x509.CertPool, error)) http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = base
+	if authorities == nil {
+		return t
 	}
-	if at, err := http.ParseTime(header); err == nil && at.After(now) {
-		return min(at.Sub(now), 24*time.Hour)
-	}
-	return 0
+	return &trusting{base: t, authorities: authorities}
 }
 
-// says is what an answer says, for a log: one line, and not too long. In protobuf it is a google.rpc.Status.
-func says(kind string, text []byte) string {
-	if kind == protobuf {
-		const message = 2
-		text = field(text, message)
-	}
-	var lines []string // Prometheus says the same of every point
-	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) > 0 {
-			lines = append(lines, strings.Join(words, " "))
-		}
-	}
-	line := strings.ToValidUTF8(strings.Join(slices.Compact(lines), " "), "�")
-	if most := []rune(line); len(most) > 300 {
-		line = string(most[:300]) + "…"
-	}
-	return line
+// trusting is a transport whose authorities change.
+type trusting struct {
+	base        *http.Transport
+	authorities func() (*x509.CertPool, error)
+
+	mu   sync.Mutex
+	pool *x509.CertPool
+	with *http.Transport // what trusts pool
 }
 
-// partialSuccess reads an ExportMetricsServiceResponse.
-func partialSuccess(response []byte) (r rejection) {
-	const partial, rejected, message = 1, 1, 2
-	success := field(response, partial)
-	each(success, func(number protowire.Number, kind protowire.Type, value []byte) {
-		if number == rejected && kind == protowire.VarintType {
-			n, _ := protowire.ConsumeVarint(value)
-			r.points = max(int64(n), 0)
-		}
-	})
-	r.why = says("", field(success, message))
-	return r
-}
-
-// field returns the last field of a message with a number that holds bytes, or nil.
-func field(message []byte, wanted protowire.Number) (found []byte) {
-	each(message, func(number protowire.Number, kind protowire.Type, value []byte) {
-		if number == wanted && kind == protowire.BytesType {
-			found, _ = protowire.ConsumeBytes(value)
-		}
-	})
-	return found
-}
-
-// each calls f for every field of a message, until something does not fit.
-func each(message []byte, f func(number protowire.Number, kind protowire.Type, value []byte)) {
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return
-		}
-		size := protowire.ConsumeFieldValue(number, kind, message[n:])
-		if size < 0 {
-			return
-		}
-		f(number, kind, message[n:n+size])
-		message = message[n+size:]
+// RoundTrip implements [http.RoundTripper].
+func (t *trusting) RoundTrip(request *http.Request) (*http.Response, error) {
+	with, err := t.current()
+	if err != nil {
+		return nil, err
 	}
+	return with.RoundTrip(request)
+}
+
+func (t *trusting) current() (*http.Transport, error) {
+	pool, err := t.authorities()
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.with == nil || pool != t.pool {
+		if t.with != nil {
+			t.with.CloseIdleConnections()
+		}
+		t.pool, t.with = pool, t.base.Clone()
+		if t.with.TLSClientConfig == nil {
+			t.with.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		t.with.TLSClientConfig.RootCAs = pool
+	}
+	return t.with, nil
 }
 
 // Teller tells a log whether the backend takes figures. All that share a log share one line. It is not safe for

@@ -82,11 +82,14 @@ func (w *worker) run(ctx context.Context) error {
 			err = page.Each(func(m *fetch.Record) error { return w.take(ctx, m) })
 		}
 		lost, damaged := reader.Skip(err)
-		var recreated *fetch.TruncatedError
+		var shorter *fetch.TruncatedError
 		switch {
 		case damaged:
 			w.lost(lost, "they are damaged")
-		case errors.Is(err, errAnew), errors.As(err, &recreated):
+		case errors.Is(err, errAnew), errors.As(err, &shorter):
+			if w.topic, err = w.id(ctx); err != nil {
+				return err
+			}
 			w.anew()
 			reader.MoveTo(0)
 			committed = -1
@@ -154,7 +157,6 @@ var errAnew = errors.New("the topic was created again")
 func (w *worker) same(ctx context.Context) error {
 	id, err := w.id(ctx)
 	if err == nil && id != w.topic && id != "" {
-		w.topic = id
 		err = errAnew
 	}
 	return err

@@ -157,7 +157,7 @@ func (c *ExportCommand) export(ctx context.Context, app *cli.App, conn *kafkacon
 		if err := cluster.Reach(ctx, c.KafkaSettings, conn, app.Log); err != nil {
 			return err
 		}
-		if err := reachBackend(ctx, monitor, backend, &unreached); err != nil {
+		if err := reachBackend(ctx, monitor, backend, &unreached, app.Log); err != nil {
 			return err
 		}
 		monitor.Started(nil)
@@ -171,10 +171,11 @@ func (c *ExportCommand) export(ctx context.Context, app *cli.App, conn *kafkacon
 
 // reachBackend waits until the backend answers. Whoever starts the command learns at once that its address is wrong, and
 // not with the first figure. failing is the time since its first failure.
-func reachBackend(ctx context.Context, monitor *health.Monitor, backend *export.Backend, failing *since) error {
+func reachBackend(ctx context.Context, monitor *health.Monitor, backend *export.Backend, failing *since,
+	log *zap.Logger) error {
 	teller := export.Teller{Log: monitor.Episodes, Backend: backend}
 	monitor.Waiting("asking " + backend.Name())
-	err := backend.Reach(ctx, func(err error) {
+	doubt, err := backend.Reach(ctx, func(err error) {
 		failing.begin()
 		monitor.Waiting("no figures can be sent to " + backend.Name() + ": " + err.Error())
 		teller.Tell(err)
@@ -182,6 +183,10 @@ func reachBackend(ctx context.Context, monitor *health.Monitor, backend *export.
 	if err == nil {
 		failing.end()
 		teller.Tell(nil)
+	}
+	if doubt != nil {
+		log.Warn("the backend refuses a request without figures; those with figures that it refuses are left out",
+			zap.String("endpoint", backend.Name()), zap.Error(doubt))
 	}
 	return err
 }
