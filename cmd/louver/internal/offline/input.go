@@ -24,7 +24,7 @@ type valueFlags struct {
 	Value string `group:"input" placeholder:"COLUMN" help:"Column of the values, in a CSV file with a header."`
 	User  string `group:"input" placeholder:"COLUMN" help:"Column of the users. Absent: each row is another user."`
 	feed.DelimiterFlag
-	Contribution string `default:"last" enum:"first,last,min,max,random,sum,count,mean" group:"input" placeholder:"NAME" help:"What a user counts with. One value: first, last (by row), min, max or random. Or all their rows: the sum or the mean of the values, or the count of rows, which needs no values."`
+	Contribution string `default:"last" enum:"first,last,min,max,random,sum,count,mean" group:"input" placeholder:"NAME" help:"What a user counts with: the first, last (by row), min, max or random value, or the sum, mean or count of all."`
 }
 
 // counts reports whether rows are counted, whatever their values.

@@ -30,7 +30,7 @@ type ReleaseCommand struct {
 
 	groupFlags
 
-	JSON bool `name:"json" help:"Print JSON: one object for each draw, window, value or group."`
+	JSON bool `name:"json" help:"Print JSON: one object a draw, window, value or group."`
 }
 
 // Help is the long help.
