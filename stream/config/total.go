@@ -25,6 +25,16 @@ type Total struct {
 	AtMost int64
 }
 
+// Adder is a figure that adds up what users have over the periods of a calendar: a [*Total], or one that embeds a total.
+// Adds returns the total.
+type Adder interface {
+	Figure
+	Adds() *Total
+}
+
+// Adds returns the total itself.
+func (t *Total) Adds() *Total { return t }
+
 // Kind is Running.
 func (t *Total) Kind() Kind { return Running }
 

@@ -63,6 +63,17 @@ type GroupTotal struct {
 	Raw     *decimal.Decimal `json:"raw,omitempty"`
 }
 
+// Sums returns what a figure says that adds up what users have over a period; nil for other figures.
+func (s Continual) Sums() *Total {
+	if k, adds := s.kind().(interface{ sums() *Total }); adds {
+		return k.sums()
+	}
+	return nil
+}
+
+// sums returns the total itself. A kind that embeds a total has this method too.
+func (c *Total) sums() *Total { return c }
+
 // Strategy returns the strategy by which sums are drawn.
 func (c *Total) Strategy() (running.Strategy, error) {
 	return mechanisms.NewStrategy(c.Release.Mechanism, running.Period{Leaves: c.Leaves, Longest: c.Longest},

@@ -145,8 +145,8 @@ func (d *decisions) gauge() {
 // forgetTotals drops the gauges of totals when the session ends: their users are no longer remembered here.
 func (d *decisions) forgetTotals() {
 	for _, p := range d.programs {
-		for _, t := range config.All[*config.Total](p.stream) {
-			d.Metrics.TotalUsers.DeleteLabelValues(p.stream.Name, t.Name)
+		for _, t := range config.All[config.Adder](p.stream) {
+			d.Metrics.TotalUsers.DeleteLabelValues(p.stream.Name, t.Heading().Name)
 		}
 	}
 }

@@ -44,8 +44,8 @@ func newSteps(s *config.Stream) (all []step) {
 	for _, f := range s.Lasting() {
 		x := step{Head: f.Heading(), cost: f.Cost(), noun: config.Kinds[f.Kind()].Noun}
 		switch of := f.(type) {
-		case *config.Total:
-			x.kind = total{s, of}
+		case config.Adder:
+			x.kind = total{s, of.Adds()}
 		case *config.Watch:
 			x.tester, x.kind = testerOf{of.Mechanism}, alarm{of}
 		case *config.Change:
@@ -97,7 +97,7 @@ func (t total) describe(s *ledger.Continual, w windows.Window) {
 
 // drawTotal draws what ends with the window of a settled entry.
 func drawTotal(t attendance.Looking, e *ledger.Entry, random io.Reader, m *metrics.Operator) error {
-	s, of := t.Step.Total, t.Of()
+	s, of := t.Step.Sums(), t.Of()
 	if !s.Finishes(*t.Step, *e) {
 		return nil
 	}

@@ -56,7 +56,7 @@ func (cs *charges) tellStep(e ledger.Entry, s ledger.Continual) {
 	switch {
 	case s.Change != nil:
 		name, happened, again = "release "+s.Name, "was drawn", "is published again"
-	case s.Total != nil:
+	case s.Sums() != nil:
 		name, again = "running total "+s.Name, "is published again"
 	}
 	key := fmt.Sprintf("%s of stream %s", name, e.Stream)

@@ -39,8 +39,8 @@ func Look(t T, e *ledger.Entry, fires func(s ledger.Continual) bool) {
 	t.Helper()
 	for i := range e.Continual {
 		s := &e.Continual[i]
-		if s.Total != nil {
-			if s.Looks() && s.Total.Finishes(*s, *e) {
+		if of := s.Sums(); of != nil {
+			if s.Looks() && of.Finishes(*s, *e) {
 				publish(t, e, s)
 			}
 			continue

@@ -38,8 +38,8 @@ func (a *Attendance) Keys() (keys []string) {
 				keys = append(keys, capKey(l))
 			}
 		})
-		for _, t := range config.All[*config.Total](of.Windows.Stream) {
-			keys = append(keys, totalKey(of.Windows.Stream, t))
+		for _, t := range config.All[config.Adder](of.Windows.Stream) {
+			keys = append(keys, totalKey(of.Windows.Stream, t.Adds()))
 		}
 	}
 	return keys
@@ -101,8 +101,8 @@ func (a *Attendance) makeTrackers() {
 				periods = append(periods, c)
 			}
 		})
-		for _, t := range config.All[*config.Total](of.Windows.Stream) {
-			totals = addTotal(totals, of.Windows, t, a.lost)
+		for _, t := range config.All[config.Adder](of.Windows.Stream) {
+			totals = addTotal(totals, of.Windows, t.Adds(), a.lost)
 		}
 	}
 	a.trackers = slices.Concat(caps, periods, totals)

@@ -94,7 +94,8 @@ type Looking struct {
 func (a *Attendance) Looking(e *ledger.Entry, l *Lane) (all []Looking, err error) {
 	for i := range e.Continual {
 		s := &e.Continual[i]
-		if s.Total == nil || !s.Looks() {
+		of := s.Sums()
+		if of == nil || !s.Looks() {
 			continue
 		}
 		at := slices.IndexFunc(l.trackers, func(c *cursor) bool {
@@ -107,7 +108,7 @@ func (a *Attendance) Looking(e *ledger.Entry, l *Lane) (all []Looking, err error
 		c := l.trackers[at]
 		t := c.Tracker.(*Total)
 		if s.Arms {
-			t.resume(s.Instance, s.Total.Since.UnixNano(), s.Total.Until.UnixNano())
+			t.resume(s.Instance, of.Since.UnixNano(), of.Until.UnixNano())
 			c.start(e.WindowStart.UnixNano())
 		}
 		if t.number != s.Instance {
