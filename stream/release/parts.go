@@ -3,6 +3,8 @@ package release
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -10,13 +12,14 @@ import (
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/release/decide"
 	"github.com/louver/louver/windows"
 )
 
-// parts are the parts of undecided windows in one partition of the partials, as they come in.
+// parts reads the parts of undecided windows in one partition of the partials, as they come in, and again.
 type parts struct {
 	*worker
-	gather   *windows.Gathering
+	core     *decide.Core
 	reader   *fetch.Reader
 	deleter  *deleter
 	lost     int64  // records deleted before they were read, if none has been read since …
@@ -25,12 +28,6 @@ type parts struct {
 	// lostAt is when the loss was noticed, if the topic was recreated. The next session has to know it too, as long as
 	// a window needs the new topic from its beginning.
 	lostAt time.Time
-	last   mergedParts
-	// note is told of each part that was read for a window.
-	note func(p *program, h *windows.Held, payload []byte)
-	// again reads parts again from the log: see [parts.load]. Tests take them from elsewhere.
-	again func(ctx context.Context, parts []*windows.Held, take func(*windows.Held, []byte, error)) ([]*windows.Held,
-		error)
 }
 
 // identify asks for the topic's id.
@@ -65,16 +62,17 @@ func (ps *parts) anew() {
 // lose marks what was written before a moment as lost, since the topic was recreated.
 func (ps *parts) lose(at time.Time) {
 	ps.lostAt = at
-	ps.gather.Lose(0, at)
+	ps.core.Lost(0, at)
 }
 
-// needs returns the offset from which the parts of undecided windows have to be read.
+// needs returns the offset at which the next session has to begin, so that it knows as much about undecided windows as
+// this one, and as much about who still counts in them.
 func (ps *parts) needs() int64 {
 	position := ps.reader.Position()
 	if ps.lost > 0 {
 		position = ps.lostFrom
 	}
-	return ps.gather.Needs(position)
+	return ps.core.Needs(position)
 }
 
 // read reads the next parts and marks.
@@ -111,10 +109,10 @@ func (ps *parts) read(ctx context.Context) error {
 			ps.Log.Error("parts were deleted before their windows were released: these windows will be marked "+
 				"incomplete", zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number),
 				zap.Int64("records", ps.lost))
-			ps.gather.Lose(ps.lostFrom, written)
+			ps.core.Lost(ps.lostFrom, written)
 			ps.lost = 0
 		}
-		if err := ps.gather.Add(r.Value, r.Offset, written); err != nil {
+		if err := ps.core.Message(r.Value, r.Offset, written); err != nil {
 			ps.Log.Error("a part is unreadable: its windows will be marked incomplete",
 				zap.Int("partition", ps.at.Number), zap.Int64("offset", r.Offset), zap.Error(err))
 		}
@@ -133,7 +131,58 @@ func (ps *parts) skip(from int64, err error) bool {
 		ps.Metrics.Lost.WithLabelValues(ps.at.Topic).Add(float64(lost))
 		ps.Log.Error("parts are damaged: their windows will be marked incomplete", zap.Int64("records", lost),
 			zap.Error(err))
-		ps.gather.Lose(from, time.Now())
+		ps.core.Lost(from, time.Now())
 	}
 	return ok
+}
+
+// again reads the messages of parts from the log once more and gives each part to the core, or what makes it
+// unreadable.
+func (ps *parts) again(ctx context.Context, parts []*windows.Held) error {
+	type place struct {
+		part  *windows.Held
+		index int
+	}
+	wanted := map[int64]place{}
+	messages := map[*windows.Held][][]byte{} // messages so far, of parts not yet given
+	for _, h := range parts {
+		messages[h] = make([][]byte, len(h.Offsets))
+		for i, at := range h.Offsets {
+			wanted[at] = place{h, i}
+		}
+	}
+	offsets := slices.Sorted(maps.Keys(wanted))
+	reader := ps.Fetch.Partition(ps.at.Topic, ps.at.Number, 0)
+	for len(offsets) > 0 {
+		reader.MoveTo(offsets[0])
+		page, err := reader.Poll(ctx)
+		if err == nil {
+			err = page.Each(func(r *fetch.Record) error {
+				at, ok := wanted[r.Offset]
+				if !ok {
+					return nil
+				}
+				got := messages[at.part]
+				got[at.index] = slices.Clone(r.Value)
+				if slices.ContainsFunc(got, func(m []byte) bool { return m == nil }) {
+					return nil
+				}
+				delete(messages, at.part)
+				payload, err := at.part.Assemble(got)
+				ps.core.Part(at.part, payload, err)
+				return nil
+			})
+		}
+		// A damaged part stays in messages, so it counts as missing.
+		if _, damaged := reader.Skip(err); err != nil && !damaged {
+			return err
+		}
+		for len(offsets) > 0 && offsets[0] < reader.Position() {
+			offsets = offsets[1:]
+		}
+	}
+	for h := range messages {
+		ps.core.Part(h, nil, decide.ErrGone)
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package release
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/louver/louver/stream/stage"
@@ -13,16 +12,6 @@ type worker struct {
 	*Release
 	at         stage.Partition
 	membership *stage.Membership
-	programs   []*program
-	editions   map[string][]*program // the same by stream, in the same order
-}
-
-// takes gives the worker its programs.
-func (w *worker) takes(programs ...*program) {
-	w.programs, w.editions = programs, map[string][]*program{}
-	for _, p := range programs {
-		w.editions[p.stream.Name] = append(w.editions[p.stream.Name], p)
-	}
 }
 
 // remembers reports how many bytes are held that may not be dropped.
@@ -30,28 +19,6 @@ func (w *worker) remembers(bytes int64) {
 	if w.Remembers != nil {
 		w.Remembers(w.at.Number, bytes)
 	}
-}
-
-// figureBytes is roughly the memory of a figure: what its filter has learnt from earlier values, and the last values
-// themselves.
-const figureBytes = 16 << 10
-
-// figures is how many figures a window of each stream has that is decided here.
-func (w *worker) figures() (n int) {
-	for _, p := range w.programs {
-		n += len(p.draws) * p.stream.MostGroups()
-	}
-	return n
-}
-
-// budgets returns the names of the budgets that are decided here, each once.
-func (w *worker) budgets() []string {
-	var names []string
-	for _, p := range w.programs {
-		names = append(names, p.stream.Budget.Name)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // keepEvery is how often the progress is written.

@@ -19,7 +19,7 @@ import (
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
-	"github.com/louver/louver/stream/release"
+	"github.com/louver/louver/stream/release/decide"
 	"github.com/louver/louver/windows"
 	"github.com/louver/louver/windows/period"
 )
@@ -80,7 +80,7 @@ func (c *AuditCommand) Run(app *cli.App) error {
 	}
 	a.Calendar = newCalendar(editions)
 	if len(from) == 0 && len(editions) > 0 {
-		a.Learner = release.NewMeasures(editions)
+		a.Learner = decide.NewMeasures(editions)
 	}
 	for topic := range published {
 		if err := auditOutput(app, r, cluster.ControlOf(conn, app.Log, c.AppID), a, topic); err != nil {

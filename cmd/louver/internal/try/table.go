@@ -12,7 +12,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/record"
-	"github.com/louver/louver/stream/release"
+	"github.com/louver/louver/stream/release/decide"
 	"github.com/louver/louver/stream/replay"
 	"github.com/louver/louver/windows"
 )
@@ -158,7 +158,7 @@ func (c *cell) draw(ctx context.Context, d draft, some []windows.Window, bags []
 		return err
 	}
 	c.day = file.Payer(s.Budget, time.Now()).InAnyDay()
-	r := release.NewRehearsal(s, s.Window.Start)
+	r := decide.NewRehearsal(s, s.Window.Start)
 	for i, w := range some {
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -1,0 +1,203 @@
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/release/attendance"
+	"github.com/louver/louver/windows"
+)
+
+// decision is a window, or a period of a discovery, that has begun to be decided. begin settles its entry with the
+// budget. Then its parts are fed into a merger or a tally, if anything is drawn from them or has to see who came. fed
+// draws, and finish adds the entry to the batch.
+type decision struct {
+	turn
+	entry ledger.Entry
+	open  []instance           // the armed instances of watches
+	round *attendance.Round    // the trackers that go through the window; nil if its parts are not needed
+	looks []attendance.Looking // the totals among them
+	tally *tallying            // of a discovery
+	done  func()               // says how long the discovery took
+}
+
+// begin settles a turn whose parts are all here, and begins to feed them.
+func (c *Core) begin(t turn) error {
+	d := &decision{turn: t}
+	if c.decision = d; c.batch.empty() {
+		if err := c.mark(); err != nil {
+			return err
+		}
+	}
+	c.attendance.Overtake(t.lane)
+	c.tellLosses()
+	if t.lane.Of != nil {
+		return c.beginPeriod(d)
+	}
+	return c.beginWindow(d)
+}
+
+func (c *Core) beginWindow(d *decision) (err error) {
+	p, e := c.programs[d.lane.Place], &d.entry
+	*e = p.entry(c.App, d.window)
+	e.Continual = c.lookout.steps(p, d.window)
+	d.open, e.Ended = c.lookout.resume(p)
+	if err := c.settle(d); err != nil {
+		return err
+	}
+	if (e.Reason != "" || len(e.Groups) == 0) && d.lane.Cap == nil && !e.Looks() {
+		return nil
+	}
+	if d.looks, err = c.attendance.Looking(e, d.lane); err != nil {
+		return err
+	}
+	d.round = c.attendance.Round(d.lane, d.window, d.looks)
+	return c.through(d.round, e.GroupNames(), d)
+}
+
+// beginPeriod settles the discovery of a period. Everybody in the period takes a turn under max_windows, even if the
+// discovery is withheld.
+//
+// A discovery is decided like a window, at the end of its period, and before all windows that are due at the same time.
+// So the list of a window is known when its turn comes: all discoveries that are due no later have been decided.
+//
+// Users count for the first of their names, in the order of a keyed hash. Names that were found lately come last
+// ([ledger.Lists.Last]). Each name with users is drawn once, and nothing is kept of names that are not found.
+func (c *Core) beginPeriod(d *decision) error {
+	p, of, e := c.programs[d.lane.Place], d.lane.Of, &d.entry
+	*e = p.blank(c.App, d.window)
+	e.Lane, e.Every, e.Price, e.Releases = of.Name, of.Every, of.Cost().Items, of.Series()
+	e.Discovery = &ledger.Discovery{MaxGroups: of.Groups, Threshold: of.Mechanism.Threshold(),
+		Error95: of.Mechanism.Error95(), Rules: p.rules, Tombstones: p.ending}
+	if err := c.settle(d); err != nil {
+		return err
+	}
+	if e.Reason != "" && d.lane.Cap == nil {
+		return nil
+	}
+	d.done = c.Timed(record.StatisticGroups)
+	held := c.gather.All(p.stream.Name, p.epoch, d.window)
+	d.tally = c.notes.take(d.lane, d.window, held)
+	d.tally.withheld = e.Reason != ""
+	d.round = c.attendance.Round(d.lane, d.window, nil)
+	if err := d.round.Begin(); err != nil {
+		return err
+	}
+	c.feeding = &feed{program: p, round: d.round, held: held, to: d.tally, tally: d.tally, of: d}
+	return nil
+}
+
+// settle asks the budget whether an entry may be drawn. Before that it fills in what the entry says about other budgets
+// and about the cap, and after that when it is drawn, and what of its input is lost.
+func (c *Core) settle(d *decision) error {
+	e := &d.entry
+	if line := c.Lineage(e.Budget); len(line) > 1 {
+		e.Continues = line[1:]
+	}
+	e.Before = d.before
+	if who := d.lane.Cap; who != nil {
+		e.Cap = who.Of
+	}
+	if err := c.own.Settle(e); err != nil {
+		return err
+	}
+	e.ReleasedAt = c.now.UTC().Truncate(time.Second)
+	e.IncompleteIn = d.state.Incomplete
+	if e.Incomplete = len(d.state.Incomplete) > 0; e.Incomplete {
+		c.say(Line{Error, "part of a window's input was lost: the window is released without it and marked incomplete",
+			[]Field{{"stream", e.Stream}, {"window_end", e.WindowEnd}, {"input_partitions", d.state.Incomplete}}})
+	}
+	return nil
+}
+
+// fed follows when all parts of a decision have been fed. It draws what the entry pays for.
+func (c *Core) fed(d *decision, merged *windows.Merger, lost bool) error {
+	if d.round.End(lost); d.tally != nil {
+		return c.fedPeriod(d, lost)
+	}
+	p, e := c.programs[d.lane.Place], &d.entry
+	// An entry that is withheld has nothing that could be incomplete.
+	e.Incomplete = e.Incomplete || lost && (e.Reason == "" || e.Looks())
+	c.tellClipped(p.stream, merged, len(e.Groups))
+	random := buffered(p.random)
+	for _, t := range d.looks {
+		if err := drawTotal(t, e, random, c.Timed); err != nil {
+			return err
+		}
+	}
+	if err := c.lookout.look(p, e, d.open, merged); err != nil || e.Reason != "" {
+		return err
+	}
+	learned := c.priors[d.lane.Place]
+	var err error
+	if e.Prior, err = learned.before(d.window, e.GroupNames(), c.recent(e.Stream)); err != nil {
+		return err
+	}
+	stopped, err := p.draw(e, merged, learned, c.Timed)
+	if err != nil {
+		return err
+	}
+	if len(stopped) > 0 {
+		c.say(Line{Warn, "the noise of a sum is beyond the largest number there is: the record has that number, no " +
+			"error_95 and the quality noise; a larger epsilon or narrower bounds help",
+			[]Field{{"stream", e.Stream}, {"window_end", e.WindowEnd}, {"releases", stopped}}})
+	}
+	learned.smooth(e)
+	return nil
+}
+
+// fedPeriod draws each name of a period, and records those that are found: at most as many as the list may have, in the
+// order of their bytes. If the discovery is withheld, nothing is drawn.
+func (c *Core) fedPeriod(d *decision, lost bool) error {
+	e, tally := &d.entry, d.tally
+	names, err := tally.Found()
+	if err != nil {
+		return fmt.Errorf("discovery %s of stream %s: %w", e.Lane, e.Stream, err)
+	}
+	if e.Reason != "" {
+		return nil
+	}
+	e.Incomplete = e.Incomplete || lost || tally.Unknown() > 0
+	d.done()
+	c.say(Tallied{e.Stream, e.Lane, tally.Names(), tally.Readings()})
+	found := make([]ledger.Finding, 0, len(names))
+	for _, x := range names {
+		found = append(found, ledger.Finding{Name: x.Name, Value: x.Value})
+	}
+	found = ledger.Largest(found, c.programs[d.lane.Place].rules.Max)
+	slices.SortFunc(found, func(x, y ledger.Finding) int { return strings.Compare(x.Name, y.Name) })
+	e.Discovery.Found = found
+	return nil
+}
+
+// finish adds what follows from a drawn entry, and then the entry to the batch and to what is known.
+func (c *Core) finish() error {
+	d := c.decision
+	if err := c.own.Finish(&d.entry); err != nil {
+		return err
+	}
+	value, err := d.entry.Encode()
+	if err != nil {
+		return err
+	}
+	c.batch.add(Drawn{d.entry, value})
+	if err := c.learn(d.entry, value); err != nil {
+		return err
+	}
+	learned(c.turns, d.entry.Stream)
+	c.passed(d.turn)
+	c.decision = nil
+	return nil
+}
+
+// passed gives up the parts of a turn whose entry is learnt.
+func (c *Core) passed(t turn) {
+	if t.lane.Of == nil {
+		c.notes.hold(c.programs[t.lane.Place], t.window)
+	}
+	c.attendance.Passed(t.lane, t.window)
+}

@@ -1,0 +1,227 @@
+package decide
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/windows"
+)
+
+// A Notice is something that people are told, in a log or by a metric: a Line, Lasting, Over, Clipped, Decided,
+// Merged, Tallied or [attendance.Loss].
+type Notice any
+
+type (
+	// Line is for the log.
+	Line struct {
+		Level  Level
+		Text   string
+		Fields []Field
+	}
+	// Lasting says that a condition lasts, and Over that it does not. The texts are for the log: once, and again after
+	// each Every if that is not 0.
+	Lasting struct {
+		Key, Text string
+		Every     time.Duration
+	}
+	Over struct{ Key, Text string }
+	// Clipped says how many contributions of a window lay beyond the bounds. The number is private.
+	Clipped struct {
+		Stream string
+		Beyond int64
+	}
+	// Decided says that an entry is committed.
+	Decided struct{ Entry ledger.Entry }
+	// Merged says how many passes over its parts a window took.
+	Merged struct {
+		Stream string
+		Passes int
+	}
+	// Tallied says of how many names a discovery drew the number of users, and how often it read parts. Names is
+	// private.
+	Tallied struct {
+		Stream, Discovery string
+		Names             int64
+		Readings          int
+	}
+)
+
+// Level says how much a Line matters.
+type Level int
+
+// The levels of lines.
+const (
+	Info Level = iota
+	Warn
+	Error
+)
+
+// Field is a value beside a Line.
+type Field struct {
+	Name  string
+	Value any
+}
+
+// Notices returns what people have to be told since the last call.
+func (c *Core) Notices() []Notice {
+	notices := c.notices
+	c.notices = nil
+	return notices
+}
+
+func (c *Core) say(n Notice) { c.notices = append(c.notices, n) }
+
+// tellLosses says which trackers have started over.
+func (c *Core) tellLosses() {
+	for _, of := range c.attendance.Losses() {
+		c.say(of)
+	}
+}
+
+// pause says once that something is withheld, and over that it goes on. The first over of a session may end what an
+// earlier session began.
+func (c *Core) pause(key, text string) {
+	if !c.paused[key] {
+		c.paused[key] = true
+		c.say(Lasting{Key: key, Text: text})
+	}
+}
+
+func (c *Core) over(key string, text func() string) {
+	if lasts, known := c.paused[key]; lasts || !known {
+		c.paused[key] = false
+		c.say(Over{key, text()})
+	}
+}
+
+// tellClipped counts contributions beyond the bounds. Those that add up are known only now; ingest counts the others.
+func (c *Core) tellClipped(s *config.Stream, merged *windows.Merger, groups int) {
+	if !s.Contribution.Adds() {
+		return
+	}
+	beyond, all := int64(0), int64(0)
+	for g := range groups {
+		for _, p := range merged.All(g) {
+			if all += p.Count; p.Index < 0 || p.Index > s.Grid.Last() {
+				beyond += p.Count
+			}
+		}
+	}
+	c.say(Clipped{s.Name, beyond})
+	key := "stream " + s.Name + ": contributions beyond the bounds"
+	if 2*beyond > all {
+		c.say(Lasting{key, "stream " + s.Name + ": what most users of a window add up to lies beyond the bounds, and counts " +
+			"as the nearer bound", time.Hour})
+	} else {
+		c.say(Over{key, "stream " + s.Name + ": what most users of a window add up to lies within the bounds"})
+	}
+}
+
+// tellFound says what a committed discovery has found.
+func (c *Core) tellFound(e ledger.Entry) {
+	d := e.Discovery
+	if d == nil {
+		return
+	}
+	if e.WindowEnd.Sub(e.WindowStart) < e.Every {
+		c.say(Line{Info, "a discovery has less than a whole period, because the stream's present definition began " +
+			"within it: names need as many users in less time. A stream that is edited more often than that may " +
+			"never find any", []Field{{"stream", e.Stream}, {"discovery", e.Lane}, {"began", e.WindowStart},
+			{"every", e.Every}}})
+	}
+	c.say(Line{Info, "a discovery is decided", []Field{{"stream", e.Stream}, {"discovery", e.Lane},
+		{"window_end", e.WindowEnd}, {"found", len(d.Found)}, {"joined", len(d.Joined)}, {"left", len(d.Left)},
+		{"listed", d.Listed}, {"reason", e.Reason}}})
+}
+
+// tell logs once that the budget withholds a stream's windows, or that an alarm, a figure on change or a running total
+// is paused, and until when. It logs once that this is over. Finding out until when takes as long as deciding many
+// windows, so that is done only once too.
+func (c *Core) tell(e ledger.Entry) {
+	for _, s := range e.Continual {
+		c.tellStep(e, s)
+	}
+	if e.Discovery != nil {
+		c.tellDiscovery(e)
+		return
+	}
+	key := "budget of stream " + e.Stream
+	if e.Reason != record.BudgetExhausted {
+		c.over(key, func() string {
+			return fmt.Sprintf("stream %s: budget %s can pay again", e.Stream, e.Budget)
+		})
+		return
+	}
+	if c.paused[key] {
+		return
+	}
+	until := "until the stream ends"
+	if end, ok := c.own.Books.PaidAgain(e); ok {
+		until = "until " + c.clock(end)
+	}
+	c.pause(key, fmt.Sprintf("stream %s: budget %s exhausted %s; windows are withheld", e.Stream, e.Budget, until))
+}
+
+// tellDiscovery does the same for a discovery.
+func (c *Core) tellDiscovery(e ledger.Entry) {
+	key := fmt.Sprintf("discovery %s of stream %s", e.Lane, e.Stream)
+	if e.Reason == "" {
+		c.over(key, func() string {
+			return fmt.Sprintf("stream %s: discovery %s is paid again", e.Stream, e.Lane)
+		})
+		return
+	}
+	c.pause(key, fmt.Sprintf("stream %s: budget %s cannot pay for discovery %s; it finds nothing, and names on the "+
+		"list grow old", e.Stream, e.Budget, e.Lane))
+}
+
+func (c *Core) tellStep(e ledger.Entry, s ledger.Continual) {
+	name, happened, again := "watch "+s.Name, "was armed", "looks again"
+	switch {
+	case s.Change != nil:
+		name, happened, again = "release "+s.Name, "was drawn", "is published again"
+	case s.Sums() != nil:
+		name, again = "running total "+s.Name, "is published again"
+	}
+	key := fmt.Sprintf("%s of stream %s", name, e.Stream)
+	if s.Looks() {
+		c.over(key, func() string {
+			return fmt.Sprintf("stream %s: %s %s", e.Stream, name, again)
+		})
+	}
+	if s.Reason != record.BudgetExhausted || c.paused[key] {
+		return
+	}
+	pause, paused := c.own.Books.Paused(e, s)
+	if !paused {
+		return
+	}
+	cause := fmt.Sprintf("budget %s cannot pay for another instance of %s", e.Budget, name)
+	if pause.AtMost {
+		within := ""
+		if e.Limit.Per != 0 {
+			within = " in " + budget.FormatPer(e.Limit.Per)
+		}
+		cause = fmt.Sprintf("%s %s as often as at_most allows%s (%d)", name, happened, within, s.AtMost)
+	}
+	until := "until earlier instances no longer count"
+	switch {
+	case pause.Until != nil:
+		until = "until " + c.clock(*pause.Until)
+	case e.Limit.Per == 0:
+		until = "for good"
+	}
+	c.pause(key, fmt.Sprintf("stream %s: %s; it is withheld %s", e.Stream, cause, until))
+}
+
+// clock writes a moment. It adds the date if the moment is a day away or more: windows of a backlog are long over.
+func (c *Core) clock(at time.Time) string {
+	if at.Sub(c.now).Abs() >= 24*time.Hour {
+		return at.Format(time.DateTime)
+	}
+	return at.Format(time.TimeOnly)
+}

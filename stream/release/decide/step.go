@@ -1,0 +1,118 @@
+package decide
+
+import (
+	"fmt"
+	"io"
+	"math/big"
+	"time"
+
+	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/release/attendance"
+	"github.com/louver/louver/windows"
+)
+
+// step is one of a stream's alarms, figures on change and totals. tester arms its instances, and kind is what differs
+// between the three.
+type step struct {
+	*config.Head
+	cost   config.Cost
+	noun   string
+	tester // nil for a total
+	kind   kind
+}
+
+// kind is an [alarm], an [onChange] or a [total].
+type kind interface {
+	// describe fills in what the definition says of the kind, and of a window before it is settled.
+	describe(s *ledger.Continual, w windows.Window)
+}
+
+// looker is an [alarm] or an [onChange].
+type looker interface {
+	kind
+	// look has an open instance look at the samples of a settled entry's groups, and records what it finds.
+	look(e *ledger.Entry, s *ledger.Continual, open armed, samples []*mechanisms.Sample, random io.Reader,
+		timed Timer) error
+}
+
+// newSteps makes the steps of a stream, in the order of [config.Stream.Lasting].
+func newSteps(s *config.Stream) (all []step) {
+	for _, f := range s.Lasting() {
+		x := step{Head: f.Heading(), cost: f.Cost(), noun: config.Kinds[f.Kind()].Noun}
+		switch of := f.(type) {
+		case config.Adder:
+			x.kind = total{s, of.Adds()}
+		case *config.Watch:
+			x.tester, x.kind = testerOf{of.Mechanism}, alarm{of}
+		case *config.Change:
+			x.tester, x.kind = testerOf{of.Mechanism}, newOnChange(s, of)
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// alarm records the group in which the instance fires.
+type alarm struct{ of *config.Watch }
+
+func (a alarm) describe(s *ledger.Continual, _ windows.Window) {
+	s.Watch = &ledger.Watch{Excess95: ledger.Error(a.of.Mechanism.Excess95()), Hold: int64(a.of.Hold.Seconds()),
+		Always: a.of.Always}
+}
+
+func (a alarm) look(e *ledger.Entry, s *ledger.Continual, open armed, samples []*mechanisms.Sample, random io.Reader,
+	_ Timer) error {
+	var names []string
+	var looked []*mechanisms.Sample
+	for g, of := range e.Groups {
+		if s.Watch.LooksAt(*e, of.Name) {
+			names, looked = append(names, of.Name), append(looked, samples[g])
+		}
+	}
+	group, err := open.Look(looked, random)
+	if err == nil && group >= 0 {
+		s.Fire(names[group])
+	}
+	return err
+}
+
+// total describes a running total.
+type total struct {
+	stream *config.Stream
+	of     *config.Total
+}
+
+func (t total) describe(s *ledger.Continual, w windows.Window) {
+	p, m := t.of.Query.Period, t.of.Mechanism
+	since, until := t.of.Period(w)
+	s.AtMost = 0 // the calendar limits the instances
+	s.Total = &ledger.Total{Release: t.of.Drawn(), Leaves: p.Leaves, Longest: m.Longest(),
+		Update: int64(t.of.Update.Seconds()), Most: m.Most, Unit: m.Scale.Length(1), MaxTotal: t.of.Query.MaxTotal,
+		Since: record.Whole(time.Unix(0, since)), Until: record.Whole(time.Unix(0, until))}
+}
+
+// drawTotal draws what ends with the window of a settled entry.
+func drawTotal(t attendance.Looking, e *ledger.Entry, random io.Reader, timed Timer) error {
+	s, of := t.Step.Sums(), t.Of()
+	if !s.Finishes(*t.Step, *e) {
+		return nil
+	}
+	if s.Leaf != t.Leaf() {
+		return fmt.Errorf("total %s of stream %s: leaf %d is to end, but leaf %d is open", t.Step.Name, e.Stream, s.Leaf,
+			t.Leaf())
+	}
+	draws := make([][]*big.Int, len(t.Open()))
+	for g, open := range t.Open() {
+		done := timed(string(of.Query.Statistic))
+		var err error
+		if draws[g], err = of.Mechanism.Draw(open, s.Leaf, random); err != nil {
+			return err
+		}
+		done()
+	}
+	s.Draw(draws)
+	return nil
+}
