@@ -269,12 +269,11 @@ func (c *Core) adopt() (Action, error) {
 	if c.own.Aborted = c.own.Aborted[1:]; c.own.Books.Has(of.Entry) {
 		return nil, nil
 	}
-	c.say(Line{Info, "a window was drawn but not committed: it is committed now as it was drawn",
-		[]Field{{"stream", of.Entry.Stream}, {"window_end", of.Entry.WindowEnd}}})
 	if err := c.learn(of.Entry, of.Value); err != nil {
 		return nil, err
 	}
 	c.batch.add(of)
+	c.batch.adopted = true
 	return c.commit(), nil
 }
 
@@ -309,6 +308,10 @@ func (c *Core) Committed(last int64) {
 		c.own.At(last)
 	}
 	for _, of := range c.batch.drawn {
+		if c.batch.adopted {
+			c.say(Line{Info, "a window was drawn but not committed: it is committed now as it was drawn",
+				[]Field{{"stream", of.Entry.Stream}, {"window_end", of.Entry.WindowEnd}}})
+		}
 		c.say(Decided{of.Entry})
 		c.tellFound(of.Entry)
 	}
@@ -368,6 +371,7 @@ const (
 // batch is what the next transaction commits.
 type batch struct {
 	drawn      []Drawn
+	adopted    bool // by an earlier session
 	bytes      int
 	checkpoint []byte
 	snapshots  []attendance.Snapshot
