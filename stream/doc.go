@@ -45,7 +45,7 @@
 //     the window's parts together; a user who is in several of them counts as if all records had been in one. Its
 //     Sample holds values and how many users have each, and no hashes. Streams that shared their bags share it too.
 //     Trackers of max_windows and of running totals go through all windows, one after another, and see each user: they
-//     remember who has counted (package [attendance]).
+//     remember who has counted (package attendance).
 //  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. Everything else that
 //     it uses is public: the definition, and earlier releases. Groups without users are drawn like all others.
 //     Figures from a histogram are computed from what it drew ([ledger.Entry.Compute]). Roll-ups are sums of what it
@@ -59,11 +59,11 @@
 // A stream has one ordered list of figures ([config.Stream.Figures]). Each is of one of the [config.Kinds], and says
 // itself what it costs, which series it has, and how it would be under another budget. So prices, names, retention and
 // pages go through figures and know no kinds. A kind is a file in config, a row and a form in parse (kinds.go), a row
-// in the ledger if it has instances (ledger/continual.go), and a draw in release (step.go). Whoever has more to say of
+// in the ledger if it has instances (ledger/continual.go), and a draw in decide (step.go). Whoever has more to say of
 // one kind asks [config.All] or [config.Of].
 //
-// release/testdata/recorded has recorded topics. The stage must write the same bytes again, so a change that is meant
-// to change no figure and no charge can be seen to change none.
+// release/decide/testdata/recorded has recorded topics. The stage must write the same bytes again, so a change that is
+// meant to change no figure and no charge can be seen to change none.
 //
 // # The way of a charge
 //
@@ -84,7 +84,7 @@
 // A watch is charged when it is armed, and not for each window. Its charge is held: it counts in every period in which
 // the instance looked at a window ([budget.Held]). Which instances look, and which are armed, follows from the entries
 // ([ledger.Books.Settle]). The window's entry also says what they do, and has the secret of a new instance, sealed
-// under a key in the control topic. So a crash repeats nothing: see package [release].
+// under a key in the control topic. So a crash repeats nothing: see package decide.
 //
 // A release that is published on change is such a watch too. It tests whether the last values still hold, and draws a
 // new one where they do not. The entries repeat all values, so publish only copies here as well.
@@ -96,7 +96,7 @@
 // which names many users share. What it finds is in an entry of its own, with its charge, and the list of a window
 // follows from the entries before it ([ledger.Lists]). Ingest knows no list: parts have all names, and the merger
 // leaves out those that are not listed. A discovery notes who counts for what while its period lasts, so that it need
-// not read a whole day again at its end (release/noting.go).
+// not read a whole day again at its end (decide/notes.go).
 //
 // So an entry is facts, and what follows from them. Facts are what the definition says and what was drawn. All else is
 // derived by one code ([ledger.State]): release settles an entry, draws, and finishes it. `louver audit` drops what is
@@ -140,12 +140,12 @@
 // own. Every ten minutes of windows, or more often, the worker writes down in the state topic who has counted. A new
 // worker begins with that. It takes the windows since then through the trackers again, from parts that are kept for
 // this. If something that it needs is lost, a new era of the cap begins, whose charges add to those of the old one
-// ([budget.Cap]). A total ends, and another one begins and is charged. See package [attendance].
+// ([budget.Cap]). A total ends, and another one begins and is charged. See package attendance.
 //
 // One draw. A window has one entry, because the transactional id of the partition fences all earlier workers
 // ([txn.Open]). Noise that was drawn in an aborted transaction is still in the ledger's log, and readers of uncommitted
 // records see it. The next session therefore reads the aborted entries too, and commits them again byte for byte
-// instead of drawing anew. See package [release].
+// instead of drawing anew. See package decide, the core of release: it decides, and has no Kafka, clock or log.
 //
 // One record. An output record is written in the same transaction as the progress of its worker, and its bytes follow
 // from the entry. A reader of committed records sees it once. See package [publish].

@@ -1,6 +1,10 @@
 // Package release is the second stage: it merges the parts of all partitions of a window, asks the budget, draws every
 // figure once, and records the charge and the figures in one ledger record, by a fenced transaction.
 //
+// Package decide decides: it is a core without Kafka, a clock or a log. This package is the shell around it. It reads
+// the ledger and the parts, commits transactions, keeps the progress, deletes parts, and tells people what they have to
+// know.
+//
 // It never waits for what cannot come. If parts of a window were lost, the window is released without them and marked
 // incomplete. A draw whose transaction was aborted is still in the ledger's log, where readers of uncommitted records
 // see it. It is committed again unchanged, and never drawn again.
@@ -15,6 +19,9 @@
 package release
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/group"
@@ -58,3 +65,39 @@ type Release struct {
 	// Group is the membership of the partials' consumer group.
 	Group group.Config
 }
+
+// worker owns one partition, in one session after another.
+type worker struct {
+	*Release
+	at         stage.Partition
+	membership *stage.Membership
+}
+
+// remembers reports how many bytes are held that may not be dropped.
+func (w *worker) remembers(bytes int64) {
+	if w.Remembers != nil {
+		w.Remembers(w.at.Number, bytes)
+	}
+}
+
+// keepEvery is how often the progress is written.
+const keepEvery = 5 * time.Second
+
+// progressRecord says how far the parts have been read: everything that an undecided window needs is at Offset or
+// above, given what is saved.
+type progressRecord struct {
+	Offset int64 `json:"offset"`
+	// TopicID is the id of the topic that the offset is of; "" if the broker gives none.
+	TopicID string `json:"topic_id,omitempty"`
+	// LostAt is when the loss was noticed, if the topic had been recreated, as long as a window needs the new one from
+	// its beginning.
+	LostAt *time.Time `json:"lost_at,omitempty"`
+	// Saved is the end of the window up to which a tracker needs no parts, because a snapshot says who has counted, or
+	// because the tracker began there. It is in Unix nanoseconds, by the key of the tracker's snapshots.
+	Saved map[string]int64 `json:"saved,omitempty"`
+}
+
+// of reports whether the record may be of the topic with an id.
+func (r progressRecord) of(id string) bool { return r.TopicID == "" || id == "" || r.TopicID == id }
+
+func (w *worker) progressKey() string { return fmt.Sprintf("release/%d", w.at.Number) }

@@ -45,7 +45,8 @@ func TestTheCoreIsPure(t *testing.T) {
 			}
 		}
 	}
-	const bad = "package p\nimport (\"os\"; \"time\")\nfunc f() { go f(); select {}; time.Sleep(1); _ = time.Now; os.Exit(1) }"
+	const bad = "package p\nimport (\"os\"; \"time\")\n" +
+		"func f() { go f(); select {}; time.Sleep(1); _ = time.Now; os.Exit(1) }"
 	f, err := parser.ParseFile(token.NewFileSet(), "p.go", bad, 0)
 	if err != nil || len(impure(t, f)) != 5 {
 		t.Errorf("%d things are found in %q, want 5 (%v)", len(impure(t, f)), bad, err)
