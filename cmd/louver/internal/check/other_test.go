@@ -1,0 +1,46 @@
+package check
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/louver/louver/mechanisms/forecast"
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
+)
+
+// unforetold is of a type that check has no forecast for.
+type unforetold struct{ config.Total }
+
+// A figure that check cannot forecast is in the report all the same, with what it costs. Any 24 hours touch two days.
+func TestAFigureWithoutAForecast(t *testing.T) {
+	file, err := parse.File("s.yaml", []byte(`version: 1
+streams:
+  - name: shop
+    input: {topic: in, user: user, value: value, time: time}
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 1h, grace: 10s}
+    releases: [{name: today, statistic: count, since: midnight, epsilon: 20}]
+    output: {topic: out}
+    budget: {epsilon: 60, per: 24h}
+`), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := file.Streams[0]
+	total, _ := config.Of[*config.Total](s, "today")
+	x := &streamReport{}
+	if err := x.describe(s, &unforetold{*total}, forecast.Public{}); err != nil || len(x.Others) != 1 {
+		t.Fatalf("%+v, %v", x.Others, err)
+	}
+	of := x.Others[0]
+	if of.Release != "today" || of.Epsilon.String() != "20" || of.AtMost != 2 || of.Worst.String() != "40" {
+		t.Errorf("%+v", of)
+	}
+	var text bytes.Buffer
+	if of.print(&text); !strings.Contains(text.String(), "costs one user ε 20 at a time, at most 2 times") {
+		t.Error(text.String())
+	}
+}
