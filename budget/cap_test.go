@@ -322,6 +322,14 @@ func TestHeldCharge(t *testing.T) {
 			t.Errorf("after it has fired, spent at %d: %s, want %s", at, got, want)
 		}
 	}
+	// One that is over at 20 still counts beside a window that ends at 29, and no longer beside one that ends at 30.
+	for end, want := range map[int64]bool{29: false, 30: true} {
+		later := NewAccount(a.Limit())
+		later.Add(Charge{Stream: "s", End: end, Items: []Item{pure("2.5", 1)}})
+		if later.FitsHeld(Held{ID: "y", Stream: "s", From: 5, To: 20, Items: slow.Items}) != want {
+			t.Errorf("it fits beside a window that ends at %d: %v, want %v", end, !want, want)
+		}
+	}
 	for what, err := range map[string]error{
 		"an end that is given twice":  a.EndHeld(slow.ID, 201),
 		"an end of what is not held":  a.EndHeld("other", 201),
