@@ -27,7 +27,7 @@ func TestBashCompletes(t *testing.T) {
 		"louver check ":                   "", // files, which the shell completes itself
 		"louver completion ":              "bash zsh fish",
 		"louver help wat":                 "watch",
-		"louver release --contribution m": "min max",
+		"louver release --contribution m": "min max mean",
 		"louver run --http-base":          "--http-base-path",
 	} {
 		words := strings.Split(line, " ")

@@ -118,7 +118,7 @@ func TestDemoFile(t *testing.T) {
 		"--epsilon", "10000000", "--upper", "100000", "--http-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"},
 		strings.NewReader(""), &out, &errOut)
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if code != cli.ExitDone || !strings.HasPrefix(errOut.String(), "A streams file for these events:\n") ||
+	if code != cli.ExitDone || !strings.Contains(errOut.String(), "\nA streams file for these events:\n") ||
 		len(lines) != 1+4*len(want) {
 		t.Fatalf("exit code %d, standard error %q, %d lines; want %d", code, errOut.String(), len(lines), 1+4*len(want))
 	}
