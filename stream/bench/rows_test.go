@@ -103,7 +103,7 @@ func rows() []row {
 	for _, n := range []int{5, 60} {
 		all = append(all, row{name: fmt.Sprint("windows/", n), over: n})
 	}
-	for _, c := range []string{"first", "min", "max", "random", "sum", "mean"} {
+	for _, c := range []string{"first", "min", "max", "random", "sum", "count", "mean"} {
 		all = append(all, row{name: "contribution/" + c, contribution: c})
 	}
 	return append(all, row{name: "groups/1000", groups: 1000}, row{name: "streams/20", streams: 20})
@@ -124,6 +124,15 @@ func or[T comparable](v, otherwise T) T {
 		return otherwise
 	}
 	return v
+}
+
+// input says where an event has what a stream reads. One that counts events reads no value.
+func (r row) input() string {
+	fields := formats[or(r.format, "json")].input
+	if r.contribution == "count" {
+		fields = strings.Replace(fields, "value: latency_ms, ", "", 1)
+	}
+	return fields
 }
 
 // yaml is the streams file of a row whose events begin at a moment.
@@ -149,7 +158,7 @@ func (r row) yaml(input, output string, from time.Time) string {
     releases:
 %s    output: {topic: %s}
     budget: all
-`, i, topic, formats[or(r.format, "json")].input, strings.Join(r.groupNames(), ", "), over*every, every, grace,
+`, i, topic, r.input(), strings.Join(r.groupNames(), ", "), over*every, every, grace,
 			from.Add(-(over-1)*every).Format(time.RFC3339), end.Add((over-1)*every).Format(time.RFC3339),
 			or(r.contribution, "last"), r.released(), output)
 	}

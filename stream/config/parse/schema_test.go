@@ -129,6 +129,8 @@ func rightFiles(t *testing.T) map[string]string {
 		"objective": withHistogram(shape, strings.Replace(ofShape[1], "from", "objective: 0.999, from", 1)),
 		"conditions": strings.Replace(right, "      group: region\n", "      group: region\n      where: {type: checkout, "+
 			"status: [200, done], total: {above: 0, below: 9}, tenant: {not: [test, 0]}, coupon: {exists: true}}\n", 1),
+		"count": strings.NewReplacer("contribution: last", "contribution: count", "      value: latency_ms\n", "").
+			Replace(right),
 		"deploy/streams.yaml": string(deployed)}
 }
 

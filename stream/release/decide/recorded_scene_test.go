@@ -83,6 +83,12 @@ const (
       - {name: total_today, statistic: count, since: midnight, update: 30m, epsilon: 8}
       - {name: total_sum, statistic: sum, since: midnight, update: 15m, max_total: 1500, epsilon: 4}
 `
+	sceneSums = `    max_groups: 2
+    releases:
+      - {name: all, statistic: sum, clip: none, epsilon: 4}
+      - {name: p50, statistic: median, epsilon: 4}
+      - {name: total_sum, statistic: sum, since: midnight, update: 15m, max_total: 4000, epsilon: 4}
+`
 	discovers = `    groups:
       discover:
         - {name: hourly, every: 1h, epsilon: 8, delta: 0.00001TURNS}
@@ -171,6 +177,16 @@ var scenes = []scene{
 		section(sceneChanges, "      - {name: calm", "      - {name: users") + section(sceneWatches, "    watches", "")),
 		happens: map[int]string{3: "records", 6: "damaged", 9: "gap", 12: "gone", 13: "session", 17: "records",
 			20: "damaged", 21: "session", 26: "gone"}},
+	{name: "sums", n: 28, streams: rich.Replace(onList(sceneSums)),
+		edits: map[int][2]string{6: {"s", rich.Replace(summed(sceneSums))}},
+		happens: map[int]string{3: aborted, 8: "session", 11: "gap", 14: unsent, 17: "records", 20: "narrow",
+			24: "gone"}},
+}
+
+// summed is a stream that adds up, with the further keys.
+func summed(keys string) string {
+	return strings.NewReplacer("contribution: last", "contribution: sum", "upper: 1000", "upper: 2000").
+		Replace(onList(keys))
 }
 
 // withTurns are the discoveries of a stream, the first one with another key.
@@ -329,17 +345,23 @@ func (r *recorder) slice(s *config.Stream, epoch uint32, w windows.Window, crowd
 		flushes := [][]visit{here}
 		if partition == 0 {
 			flushes = [][]visit{here[:len(here)*2/3], here[len(here)/2:]}
+			if s.Contribution.Adds() { // the marks of one worker follow one another without overlap
+				flushes[1] = here[len(here)*2/3:]
+			}
 		}
 		for i, records := range flushes {
 			last := i == len(flushes)-1
 			bag := windows.NewBag(windows.BagSpec{Groups: s.Groups, MaxGroups: s.MaxGroups, Policy: s.Contribution,
 				Window: w, Hasher: windows.NewHasher([16]byte{}), Open: s.Found != nil})
 			for j, v := range records {
-				at := w.Start + int64(j)*int64(time.Second)
+				at, value := w.Start+int64(j)*int64(time.Second), v.value
+				if s.Contribution.Adds() { // in units, of which a step of the grid has several
+					value *= s.Adding().Step
+				}
 				if s.Found != nil {
-					bag.PutName(spread(uint64(v.user+1)), []byte(name(v, w.Start)), at, v.value)
+					bag.PutName(spread(uint64(v.user+1)), []byte(name(v, w.Start)), at, value)
 				} else {
-					bag.Add(spread(uint64(v.user+1)), v.group, at, v.value)
+					bag.Add(spread(uint64(v.user+1)), v.group, at, value)
 				}
 			}
 			key := s.Name + strconv.Itoa(int(epoch)) + "/" + strconv.Itoa(partition)
@@ -358,6 +380,11 @@ func (r *recorder) slice(s *config.Stream, epoch uint32, w windows.Window, crowd
 				mark.Lost = 3
 			}
 			messages := append(part.Messages(1<<20), mark.Message())
+			if s.Contribution.Adds() && what == "session" { // of a worker that died before its mark: it counts nowhere
+				orphan := part
+				orphan.Origin.Attempt[0]++
+				messages = append(orphan.Messages(1<<20), messages...)
+			}
 			if what == "damaged" && last {
 				messages[0][len(messages[0])/2] ^= 4
 			}

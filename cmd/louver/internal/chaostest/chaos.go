@@ -109,7 +109,7 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 		releases += fmt.Sprintf("      - {name: %s, %s, epsilon: %s}\n", r, map[string]string{
 			"users": "statistic: count, mechanism: geometric", "slow": fmt.Sprint("statistic: count, above: ",
 				slowAbove),
-			"p50": "statistic: median"}[r], v.epsilon)
+			"p50": "statistic: median", spent: "statistic: sum, clip: none"}[r], v.epsilon)
 	}
 	if v.total > 0 {
 		releases += fmt.Sprintf("      - {name: %s, statistic: count, since: hour, max_total: %d, epsilon: 1000000}\n",

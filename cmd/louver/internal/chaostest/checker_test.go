@@ -326,3 +326,36 @@ func TestCheckerJudgesAppsApart(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckerSeesWrongSums: a user who sent 300 and 500, and another who sent 900 and 200, of which 1,000 count. An event
+// that may be late or was sent again leaves a choice.
+func TestCheckerSeesWrongSums(t *testing.T) {
+	start := storyStart
+	event := func(user string, value int) deed {
+		return deed{topic: "in", user: user, group: "x", value: value, at: start, acked: start}
+	}
+	plain := []deed{event("a", 300), event("a", 500), event("b", 900), event("b", 200)}
+	late, again := event("a", 50), event("c", 10)
+	late.acked, again.repeats = time.Time{}, 2
+	s := promised{name: "s", input: "in", policy: "sum"}
+	v := definition{size: storySize, every: storySize, groups: []string{"x"}, releases: []string{spent}, exact: true}
+	for _, test := range []struct {
+		deeds []deed
+		value int64
+		wrong bool
+	}{
+		{plain, 1800, false}, {plain, 1799, true}, {plain, 1801, true}, {plain, 2100, true},
+		{append(slices.Clone(plain), late), 1800, false}, {append(slices.Clone(plain), late), 1850, false},
+		{append(slices.Clone(plain), late), 1851, true},
+		{append(slices.Clone(plain), again), 1800, true}, {append(slices.Clone(plain), again), 1810, false},
+		{append(slices.Clone(plain), again), 1830, false}, {append(slices.Clone(plain), again), 1840, true},
+	} {
+		k := &checker{evidence: evidence{steps: map[string][]control.Step{"in": {{Partitions: 1}}}}}
+		k.checkWindow(s, v, ledger.Entry{Stream: "s", WindowStart: start, WindowEnd: start.Add(storySize),
+			Releases: []record.Series{{Name: spent}},
+			Groups:   []ledger.Group{{Name: "x", Values: []ledger.Value{drawnAs(test.value)}}}}, test.deeds)
+		if wrong := k.different > 0; wrong != test.wrong {
+			t.Errorf("%d for %v: wrong is %v, want %v: %v", test.value, test.deeds, wrong, test.wrong, k.complaints)
+		}
+	}
+}

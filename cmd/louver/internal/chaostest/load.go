@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ type deed struct {
 	value     int
 	at        time.Time
 	acked     time.Time // zero: nobody knows whether the brokers have it
+	repeats   int       // how often it was sent again: it may be in the topic once more for each
 }
 
 // before says that d comes before o by the order of a policy: that of time for "last", of values for "max".
@@ -99,9 +101,11 @@ func (l *load) run(ctx context.Context, random *rand.Rand) {
 			}
 			records = append(records, deeds[i].record())
 		}
-		if err := txn.Send(ctx, l.conn.Client, records); err == nil {
-			now := time.Now()
-			for i := range deeds {
+		var repeats atomic.Int32
+		err := txn.Send(ctx, l.conn.Client, records, txn.OnRetry(func(error) { repeats.Add(1) }))
+		now := time.Now()
+		for i := range deeds {
+			if deeds[i].repeats = int(repeats.Load()); err == nil {
 				deeds[i].acked = now
 			}
 		}
@@ -172,6 +176,9 @@ func truthOf(deeds []deed, policy string, certain func(deed) bool) truth {
 			}
 		}
 	}
+	if policy == "sum" {
+		t.low[spent], t.high[spent] = sums(byUser, certain)
+	}
 	t.low["p50"], t.high["p50"] = 0, upperBound
 	if n := len(values); n > 0 && !open {
 		// The median of an even number is any value between the two in the middle.
@@ -181,9 +188,27 @@ func truthOf(deeds []deed, policy string, certain func(deed) bool) truth {
 	return t
 }
 
+// spent is the release of the stream that adds up.
+const spent = "spent"
+
+// sums adds up what users sent, each of them up to the upper bound: what is certain to count, and all that may. An event
+// that was sent again may be in the topic several times, and then counts so often.
+func sums(byUser map[string][]deed, certain func(deed) bool) (low, high float64) {
+	for _, own := range byUser {
+		least, most := 0, 0
+		for _, d := range own {
+			if most += d.value * (1 + d.repeats); certain(d) {
+				least += d.value
+			}
+		}
+		low, high = low+float64(min(least, upperBound)), high+float64(min(most, upperBound))
+	}
+	return low, high
+}
+
 func (t truth) String() string {
 	var s []string
-	for _, name := range []string{"users", "slow", "p50"} {
+	for _, name := range slices.Sorted(maps.Keys(t.low)) {
 		s = append(s, fmt.Sprintf("%s %v to %v", name, t.low[name], t.high[name]))
 	}
 	return strings.Join(s, ", ")

@@ -54,7 +54,8 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		epsilon:  decimal.NewFromInt(1_000_000), limit: plenty, exact: true}
 	hopping := figures
 	hopping.size, hopping.groups = 2*size, []string{""}
-	capped, alarmed := figures, figures
+	capped, alarmed, adding := figures, figures, figures
+	adding.releases = []string{spent}
 	capped.groups, capped.releases, capped.exact, capped.cap = probes, []string{"users"}, false, 4
 	alarmed.releases, alarmed.alarm = []string{"users"}, 14
 	visits := figures
@@ -73,6 +74,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		{name: "alarmed", account: "plenty", input: third, policy: "last", definitions: []definition{alarmed}},
 		{name: "visits", account: "plenty", input: third, policy: "last", definitions: []definition{visits}},
 		{name: "found", account: "listed", input: pages, policy: "last", definitions: []definition{listed}},
+		{name: "spent", account: "plenty", input: input, policy: "sum", definitions: []definition{adding}},
 	}
 	c.file = filepath.Join(t.TempDir(), "streams.yaml")
 	c.configure()
