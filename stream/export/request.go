@@ -55,7 +55,7 @@ func (b *batch) add(r outputs.Record) {
 	b.figures, b.points = append(b.figures, r), b.points+size(r)
 }
 
-// form is what one request says of figures.
+// form says which kinds of points a request has.
 type form struct{ points, buckets, delta bool }
 
 // forms are the requests that figures need. Histograms of OTLP have one to themselves: a backend that refuses these
