@@ -81,8 +81,9 @@ func TestReleaseLeavesOut(t *testing.T) {
 			with("--value", "ms", "--user", "id", "--statistic", "count"), "6\n", ""},
 		{"spaces behind all delimiters", "id, ms, zone\nann, 1, x\n ann, 1, \"y, z\"\n",
 			with("--value", "ms", "--user", "id", "--statistic", "count"), "1\n", ""},
-		{"numbers as people write them", "ms\n1\n+2\n3.\n.5\n", with("--value", "ms", "--statistic", "sum",
-			"--clip", "none"), "6.5\n", eachRow},
+		// The scale is a hundredth: the sum is another one in e^-50 of the runs.
+		{"numbers as people write them", "ms\n1\n+2\n3.\n.5\n", []string{"release", "--lower", "0", "--upper", "10",
+			"--step", "0.5", "--epsilon", "1000", "--value", "ms", "--statistic", "sum", "--clip", "none"}, "6.5\n", eachRow},
 	} {
 		if got := commandLine(t, c.in, c.args...); got != (outcome{out: c.out, err: c.err}) {
 			t.Errorf("%s: %+v, want %q and %q", c.name, got, c.out, c.err)
