@@ -51,7 +51,7 @@
 //     Figures from a histogram are computed from what it drew ([ledger.Entry.Compute]). Roll-ups are sums of what it
 //     drew in all windows of a period ([ledger.Rollups]). Both cost nothing.
 //  7. The values become a [ledger.Entry], together with the charge, and the entry is committed.
-//  8. Publish expands the entry to the records of the output topic ([record.Figure]). An entry holds everything that
+//  8. Publish expands the entry to the records of the output topic ([record.Value]). An entry holds everything that
 //     its records say, so this only copies. Other destinations would implement [publish.Sink].
 //
 // # What a stream publishes

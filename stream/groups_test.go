@@ -243,7 +243,7 @@ func TestNamesThatFewShareAreNowhere(t *testing.T) {
 		}
 		s = w.start(debug)
 		kafkatest.Await(t, "everything is published", func() bool {
-			return slices.ContainsFunc(w.published(), func(r record.Figure) bool {
+			return slices.ContainsFunc(w.published(), func(r record.Value) bool {
 				return r.WindowEnd.UnixNano() == w.streams[0].Window.End && r.Group == "(other)"
 			})
 		})

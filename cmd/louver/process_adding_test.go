@@ -207,7 +207,7 @@ type expected struct {
 }
 
 // await returns the figures when those of all windows are there.
-func (a *adding) await() (figures []record.Figure) {
+func (a *adding) await() (figures []record.Value) {
 	a.t.Helper()
 	want := int(a.end.Sub(a.start)/liveSize) * 3 * 3
 	kafkatest.Await(a.t, "all windows are published", func() bool {
@@ -261,7 +261,7 @@ func (a *adding) sent() (by map[addingWindow]*expected, events, late int) {
 	return by, events, late
 }
 
-func (a *adding) judge(figures []record.Figure) {
+func (a *adding) judge(figures []record.Value) {
 	by, events, late := a.sent()
 	exact, between, lasts, incomplete := 0, 0, 0, 0
 	inTime, counted := 0, 0. // events of complete windows of the stream "count"

@@ -160,7 +160,7 @@ func (c *Change) fire(group string) { c.Fired = &group }
 func (c *Change) series(Continual) record.Series { return c.Release }
 
 // fill says the value that was last drawn for the group.
-func (c *Change) fill(f *record.Figure, s Continual, e Entry, g Group) {
+func (c *Change) fill(f *record.Value, s Continual, e Entry, g Group) {
 	f.Changed = new(c.Draws(s, g.Name))
 	if !s.Looks() {
 		withhold(f, s.Reason)

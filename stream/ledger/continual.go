@@ -69,7 +69,7 @@ type kind interface {
 	fold(s Continual, e Entry, of *instance, past iter.Seq[*instance]) (over bool, err error)
 	// series describes the output records, and fill fills in what the one about a group says.
 	series(s Continual) record.Series
-	fill(f *record.Figure, s Continual, e Entry, g Group)
+	fill(f *record.Value, s Continual, e Entry, g Group)
 	// publishes reports whether the window has a record about a group.
 	publishes(s Continual, e Entry, group string) bool
 }

@@ -62,7 +62,7 @@ func (e Entry) windowRecords() ([]record.Record, error) {
 	out := make([]record.Record, 0, e.Size())
 	for at, g := range e.Groups {
 		for i := range e.Releases {
-			f := e.figure(g, i)
+			f := e.value(g, i)
 			if h := histograms[i]; h != nil && f.Value != nil {
 				f.Buckets = h.distribution(e.Releases[i].Buckets.Ends, *g.Values[i].Numbers)
 			}
@@ -73,7 +73,7 @@ func (e Entry) windowRecords() ([]record.Record, error) {
 			out = append(out, r)
 		}
 		for _, up := range e.Rollups {
-			figures, err := e.rollupFigures(up, at)
+			figures, err := e.rollupValues(up, at)
 			if err != nil {
 				return nil, err
 			}
@@ -89,7 +89,7 @@ func (e Entry) windowRecords() ([]record.Record, error) {
 			if !s.kind().publishes(s, e, g.Name) {
 				continue
 			}
-			r, err := e.record(e.continualFigure(s, g))
+			r, err := e.record(e.continualValue(s, g))
 			if err != nil {
 				return nil, err
 			}
@@ -103,7 +103,7 @@ func (e Entry) destination() record.Destination {
 	return record.Destination{App: e.App, Topic: e.Output, Format: e.OutputFormat}
 }
 
-func (e Entry) record(f record.Figure) (record.Record, error) {
+func (e Entry) record(f record.Value) (record.Record, error) {
 	r, err := record.New(f, e.destination())
 	if err != nil {
 		return record.Record{}, fmt.Errorf("%s: %w", e.Name(), err)
@@ -111,8 +111,8 @@ func (e Entry) record(f record.Figure) (record.Record, error) {
 	return r, nil
 }
 
-// figure returns the figure of the i-th release of a group.
-func (e Entry) figure(g Group, i int) record.Figure {
+// value returns what the record says of the i-th release of a group.
+func (e Entry) value(g Group, i int) record.Value {
 	r := e.Releases[i]
 	f := e.blank(g, r)
 	switch {
@@ -127,9 +127,9 @@ func (e Entry) figure(g Group, i int) record.Figure {
 	return f
 }
 
-// continualFigure returns the figure of a continual one about a group. It looks at everybody, so the record has no cap,
-// and nothing in it was drawn for the window itself.
-func (e Entry) continualFigure(s Continual, g Group) record.Figure {
+// continualValue returns what the record of a continual figure says about a group. Such a figure looks at everybody, so
+// the record has no cap, and nothing in it was drawn for the window itself.
+func (e Entry) continualValue(s Continual, g Group) record.Value {
 	cost, _ := e.costs(s) // Records has checked the entry
 	of := s.kind().series(s)
 	of.Epsilon, of.Delta = cost.Epsilon, cost.Delta
@@ -153,9 +153,9 @@ func optionalDigits(d *decimal.Decimal) *json.Number {
 	return &n
 }
 
-// blank returns the figure of a release of a group, without its value.
-func (e Entry) blank(g Group, r record.Series) record.Figure {
-	f := record.Figure{
+// blank returns the record of a release of a group, without its value.
+func (e Entry) blank(g Group, r record.Series) record.Value {
+	f := record.Value{
 		Schema: record.Schema,
 		Stream: e.Stream, Group: g.Name, Release: r.Name,
 		WindowStart: record.Whole(e.WindowStart).Time, WindowEnd: record.Whole(e.WindowEnd).Time,
@@ -186,8 +186,8 @@ func (e Entry) blank(g Group, r record.Series) record.Figure {
 	return f
 }
 
-// fill copies what was drawn into a figure.
-func fill(f *record.Figure, v Value) {
+// fill copies what was drawn into a record.
+func fill(f *record.Value, v Value) {
 	f.Mechanism = cmp.Or(v.Mechanism, f.Mechanism)
 	f.Value, f.Raw, f.RankError95 = optionalDigits(v.Value), optionalDigits(v.Raw), optionalDigits(v.RankError95)
 	fillBand(f, v.Band)
@@ -208,22 +208,22 @@ func fill(f *record.Figure, v Value) {
 	}
 }
 
-// fillBand copies a band into a figure. The entry of a band says that its records have one.
-func fillBand(f *record.Figure, b *Band) {
+// fillBand copies a band into a record. The entry of a band says that its records have one.
+func fillBand(f *record.Value, b *Band) {
 	if b != nil {
 		f.BandFields = b.Fields()
 	}
 }
 
-// Figures are what the records of the releases and of the continual figures say, group by group.
-func (e Entry) Figures() (all []record.Figure) {
+// Values are what the records of the releases and of the continual figures say, group by group.
+func (e Entry) Values() (all []record.Value) {
 	for _, g := range e.Groups {
 		for i := range e.Releases {
-			all = append(all, e.figure(g, i))
+			all = append(all, e.value(g, i))
 		}
 		for _, s := range e.Continual {
 			if s.kind().publishes(s, e, g.Name) {
-				all = append(all, e.continualFigure(s, g))
+				all = append(all, e.continualValue(s, g))
 			}
 		}
 	}
@@ -231,14 +231,14 @@ func (e Entry) Figures() (all []record.Figure) {
 }
 
 // charge says what the record was charged, where it is not the window's own charge.
-func charge(f *record.Figure, items []budget.Item) {
+func charge(f *record.Value, items []budget.Item) {
 	if f.LossFields != nil {
 		f.Charge = record.Charged(items)
 	}
 }
 
-// withhold says why a figure has no value. It costs nothing if the budget could not pay.
-func withhold(f *record.Figure, reason string) {
+// withhold says why a record has no value. It costs nothing if the budget could not pay.
+func withhold(f *record.Value, reason string) {
 	f.Status, f.Reason = record.Withheld, &reason
 	if reason == record.BudgetExhausted {
 		f.Epsilon, f.Delta = "0", "0"
@@ -255,7 +255,7 @@ func figureCap(c budget.Cap) *record.Cap {
 // discoveryRecords are those of a discovery: one about all names, and then one for each name that it found.
 func (e Entry) discoveryRecords() ([]record.Record, error) {
 	d, of := e.Discovery, e.Releases[0]
-	figure := func(name string) record.Figure {
+	figure := func(name string) record.Value {
 		f := e.blank(Group{Name: name}, of)
 		f.Threshold = d.Threshold
 		return f
@@ -268,7 +268,7 @@ func (e Entry) discoveryRecords() ([]record.Record, error) {
 	} else {
 		all.Value = new(wholeNumber(d.Listed))
 	}
-	figures := []record.Figure{all}
+	figures := []record.Value{all}
 	unlisted := map[string]bool{}
 	for _, name := range d.Unlisted {
 		unlisted[name] = true
@@ -320,8 +320,8 @@ func (e Entry) tombstones() (all []record.Record) {
 
 func wholeNumber(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// rollupFigures returns the figures of a roll-up about the g-th group.
-func (e Entry) rollupFigures(up Rollup, g int) (all []record.Figure, err error) {
+// rollupValues returns what the records of a roll-up say about the g-th group.
+func (e Entry) rollupValues(up Rollup, g int) (all []record.Value, err error) {
 	h, err := e.histogramAt(slices.IndexFunc(e.Releases, func(r record.Series) bool { return r.Name == up.Release }))
 	if err != nil {
 		return nil, err

@@ -227,9 +227,9 @@ func (n number) MarshalJSON() ([]byte, error) { return []byte(n.String()), nil }
 // Published is [NewReport] for readers of output topics, who do not see the ledger. books holds the windows that they
 // know, and newest the newest figures of each stream, which repeat sums from the ledger. If the books fall short of
 // these sums, because older windows are no longer known, the figures are Partial.
-func Published(books *Books, newest []record.Figure, at time.Time) Report {
+func Published(books *Books, newest []record.Value, at time.Time) Report {
 	r := NewReport(books, at)
-	last, left := map[string]record.Figure{}, map[string]record.Figure{} // of each budget
+	last, left := map[string]record.Value{}, map[string]record.Value{} // of each budget
 	for _, f := range newest {
 		if old, ok := last[f.Budget]; !ok || f.Later(old) {
 			last[f.Budget] = f
@@ -283,7 +283,7 @@ func Published(books *Books, newest []record.Figure, at time.Time) Report {
 }
 
 // fallShort keeps only what a published figure says.
-func (b *Figures) fallShort(f record.Figure) {
+func (b *Figures) fallShort(f record.Value) {
 	b.Partial = true
 	spent, limit := record.Read(f.BudgetSpent), decimal.Decimal{}
 	if d := record.Read(&f.BudgetLimit); d != nil {

@@ -171,7 +171,7 @@ func TestWindowsLeftBesideFreeOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := ledger.NewReport(b, ledgertest.Epoch.Add(3*time.Minute))
-	figures := []record.Figure{{Stream: "s", Budget: "b", BudgetLeft: 5, WindowEnd: ledgertest.Epoch.Add(time.Minute)},
+	figures := []record.Value{{Stream: "s", Budget: "b", BudgetLeft: 5, WindowEnd: ledgertest.Epoch.Add(time.Minute)},
 		{Stream: "u", Budget: "b", BudgetLeft: budget.MostWindows, WindowEnd: ledgertest.Epoch.Add(2 * time.Minute)}}
 	spent, total := json.Number("1.8"), json.Number("1.8")
 	for i := range figures {
@@ -197,7 +197,7 @@ func TestWindowsLeftBesideFreeOnes(t *testing.T) {
 func TestPublishedTotalsAreNeverTooLow(t *testing.T) {
 	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.2", Limit: ledgertest.Limit("1", 3*time.Minute)}
 	whole, known := ledger.NewBooks(), ledger.NewBooks()
-	var newest []record.Figure
+	var newest []record.Value
 	for i := range 10 {
 		e := ledgertest.Settle(t, whole, p.Entry(i))
 		if i >= 5 {
@@ -206,7 +206,7 @@ func TestPublishedTotalsAreNeverTooLow(t *testing.T) {
 			}
 		}
 		spent, total := json.Number(e.Standing.BudgetSpent.String()), json.Number(e.Standing.StreamSpent.String())
-		newest = []record.Figure{{Stream: "s", Budget: "b", BudgetLimit: "1", BudgetSpent: &spent, StreamSpent: &total,
+		newest = []record.Value{{Stream: "s", Budget: "b", BudgetLimit: "1", BudgetSpent: &spent, StreamSpent: &total,
 			WindowEnd: e.WindowEnd}}
 	}
 	at := ledgertest.Epoch.Add(10 * time.Minute)

@@ -275,7 +275,7 @@ func (c *Total) fold(s Continual, e Entry, of *instance, _ iter.Seq[*instance]) 
 
 func (c *Total) series(Continual) record.Series { return c.Release }
 
-func (c *Total) fill(f *record.Figure, s Continual, e Entry, g Group) {
+func (c *Total) fill(f *record.Value, s Continual, e Entry, g Group) {
 	f.Since, f.Final, f.MaxTotal = new(c.Since.Time), new(c.final(s, e)), optionalDigits(c.MaxTotal)
 	f.Incomplete = c.Incomplete
 	if !s.Looks() {

@@ -101,7 +101,7 @@ func (a *Watch) series(s Continual) record.Series {
 }
 
 // fill says 1 from the window in which the watch fires until it may be armed again, and 0 while it is silent.
-func (a *Watch) fill(f *record.Figure, s Continual, e Entry, g Group) {
+func (a *Watch) fill(f *record.Value, s Continual, e Entry, g Group) {
 	f.Excess95 = optionalDigits(a.Excess95)
 	value, reason := json.Number("0"), s.Reason
 	if a.Fired != nil {

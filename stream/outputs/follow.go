@@ -21,7 +21,7 @@ import (
 )
 
 // Record is a published figure.
-type Record = record.Figure
+type Record = record.Value
 
 // Decode reads a published record. ok is false for a foreign record in the same topic.
 func Decode(value []byte) (r Record, ok bool, err error) {

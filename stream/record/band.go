@@ -55,7 +55,7 @@ type Band struct {
 }
 
 // Band returns the band that the record says, or false if it says none.
-func (f Figure) Band() (Band, bool) {
+func (f Value) Band() (Band, bool) {
 	if f.Value == nil || f.BandFields == nil || f.Low == nil || f.High == nil {
 		return Band{}, false
 	}
@@ -70,7 +70,7 @@ func (f Figure) Band() (Band, bool) {
 
 // InPercent returns a share as people read it: 17 % where the record has 0.17, with its band. Other figures stay as
 // they are.
-func (f Figure) InPercent() Figure {
+func (f Value) InPercent() Value {
 	const percent = "%"
 	if f.Statistic != string(mechanisms.Share) || f.Unit == percent {
 		return f
@@ -102,7 +102,7 @@ func (b Band) Even(value float64) bool {
 }
 
 // AtMost reports whether the band says of a number of users only how many there are at most.
-func (f Figure) AtMost() bool {
+func (f Value) AtMost() bool {
 	b, ok := f.Band()
 	return ok && b.Low == 0 && mechanisms.Statistic(f.Statistic).Family() == mechanisms.OfUsers
 }

@@ -18,7 +18,7 @@ func TestBand(t *testing.T) {
 		`{"value":120,"smoothed":{"value":118,"low":110,"high":128}}`:              {},
 		`{"value":3,"error_95":5,"statistic":"count"}`:                             {},
 	} {
-		var f Figure
+		var f Value
 		if err := json.Unmarshal([]byte(text), &f); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestEvenBands(t *testing.T) {
 		`{"value":0,"low":0,"high":7,"level":0.95,"basis":"scatter","statistic":"median"}`:       {false, false},
 		`{"value":0,"statistic":"count"}`: {false, false},
 	} {
-		var f Figure
+		var f Value
 		if err := json.Unmarshal([]byte(text), &f); err != nil {
 			t.Fatal(err)
 		}

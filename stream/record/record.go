@@ -33,7 +33,7 @@ type Destination struct{ App, Topic, Format string }
 
 // New writes a figure as a record. The same figure gives the same bytes. Its value is JSON: whoever writes to a
 // destination in Avro converts it with [EncodeAvro].
-func New(f Figure, to Destination) (Record, error) {
+func New(f Value, to Destination) (Record, error) {
 	var value bytes.Buffer
 	enc := json.NewEncoder(&value)
 	enc.SetEscapeHTML(false)
@@ -64,7 +64,7 @@ func events(to Destination, id, stream string, due time.Time) []Header {
 	}
 }
 
-// ID returns the record's ce_id, the same as [Figure.ID]; "" if it has none.
+// ID returns the record's ce_id, the same as [Value.ID]; "" if it has none.
 func (r Record) ID() string {
 	for _, h := range r.Headers {
 		if h.Key == HeaderID {

@@ -12,7 +12,7 @@ func TestTombstones(t *testing.T) {
 	for _, l := range []Left{{Stream: "s", Group: "a/b%", Release: "p50.1d", Discovery: "daily", End: end, Due: end},
 		{Stream: "s", Group: "left", Release: "left", End: end, Due: end}} {
 		r := l.Tombstone(Destination{App: "app", Topic: "out"})
-		f := Figure{Found: true, Stream: l.Stream, Group: l.Group, Release: l.Release, DueAt: end}
+		f := Value{Found: true, Stream: l.Stream, Group: l.Group, Release: l.Release, DueAt: end}
 		if string(r.Key) != f.Key() || r.Value != nil || r.Topic != "out" || !r.Time.Equal(end) {
 			t.Errorf("%+v", r)
 		}
@@ -57,7 +57,7 @@ func TestSlashesInKeys(t *testing.T) {
 		want  string
 	}{{false, "eu", "s/eu/r"}, {false, "50 %", "s/50 %/r"}, {true, "50 %", "s/50 %25/r"}, {false, "/cart", "s/%2Fcart/r"},
 		{true, "/cart", "s/%2Fcart/r"}, {false, "/50%", "s/%2F50%25/r"}} {
-		f := Figure{Stream: "s", Group: c.group, Release: "r", Found: c.found}
+		f := Value{Stream: "s", Group: c.group, Release: "r", Found: c.found}
 		if got := f.Key(); got != c.want {
 			t.Errorf("%q, found %v: %s, want %s", c.group, c.found, got, c.want)
 		}

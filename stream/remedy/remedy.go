@@ -31,7 +31,7 @@ type Remedy struct {
 // is known that helps. The remedy follows from public figures alone: the definitions, and the count that was released
 // with the figure or else expected_users. The rule is that of [mechanisms.Query.Judge], with the errors of a mechanism
 // that has more users or a larger ε.
-func Of(all []*config.Stream, f record.Figure) (Remedy, bool) {
+func Of(all []*config.Stream, f record.Value) (Remedy, bool) {
 	at := slices.IndexFunc(all, func(s *config.Stream) bool { return s.Name == f.Stream })
 	if at < 0 {
 		return Remedy{}, false

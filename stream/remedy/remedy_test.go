@@ -46,8 +46,8 @@ streams:
 }
 
 // noise is a figure that is noise. The error of a mean falls with the users.
-func noise(release, value string, users int64) record.Figure {
-	f := record.Figure{Stream: "s", Release: release, Users: &users, Value: new(json.Number(value)),
+func noise(release, value string, users int64) record.Value {
+	f := record.Value{Stream: "s", Release: release, Users: &users, Value: new(json.Number(value)),
 		Quality: record.Quality(mechanisms.Noise)}
 	if release == "plain" {
 		f.Error95 = new(json.Number(strconv.FormatFloat(300*100/float64(users), 'f', -1, 64)))

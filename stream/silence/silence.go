@@ -42,7 +42,7 @@ type followed struct {
 
 // Add takes a published record in. Records of a series come in the order of their windows; one that comes again changes
 // nothing. Windows that were withheld tell nothing, and an incomplete one has lost users.
-func (t *Tracker) Add(r record.Figure) {
+func (t *Tracker) Add(r record.Value) {
 	if r.Windows != nil || r.Final != nil || r.Statistic == record.StatisticGroups {
 		return // of a period, which holds windows
 	}
@@ -60,7 +60,7 @@ func (t *Tracker) Add(r record.Figure) {
 	s.add(r)
 }
 
-func (s *stream) add(r record.Figure) {
+func (s *stream) add(r record.Value) {
 	histogram := r.Statistic == string(mechanisms.Histogram)
 	if !histogram && r.Statistic != string(mechanisms.Count) || r.Value == nil || r.Error95 == nil {
 		return

@@ -14,10 +14,10 @@ import (
 var eight = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 
 // count is the record of a released count in a window of a minute.
-func count(group string, window int, value int64) record.Figure {
+func count(group string, window int, value int64) record.Value {
 	number := func(n int64) *json.Number { return new(json.Number(strconv.FormatInt(n, 10))) }
 	start := eight.Add(time.Duration(window) * time.Minute)
-	return record.Figure{Stream: "web", Group: group, Release: "users", Statistic: "count", Users: &value,
+	return record.Value{Stream: "web", Group: group, Release: "users", Statistic: "count", Users: &value,
 		WindowStart: start, WindowEnd: start.Add(time.Minute), Value: number(value), Error95: number(30)}
 }
 
@@ -101,24 +101,24 @@ func TestAllGroupsOfAStream(t *testing.T) {
 
 func TestWhatTellsNothing(t *testing.T) {
 	var tracker Tracker
-	add := func(window int, value int64, change func(*record.Figure)) {
+	add := func(window int, value int64, change func(*record.Value)) {
 		r := count("eu", window, value)
 		change(&r)
 		tracker.Add(r)
 	}
-	same := func(*record.Figure) {}
+	same := func(*record.Value) {}
 	add(0, 900, same)
 	for i := range 9 {
-		add(3*i+1, 0, func(r *record.Figure) { r.Incomplete = true })
-		add(3*i+2, 0, func(r *record.Figure) { r.Value = nil })
-		add(3*i+3, 0, func(r *record.Figure) { r.Windows = new(record.Windows) })
+		add(3*i+1, 0, func(r *record.Value) { r.Incomplete = true })
+		add(3*i+2, 0, func(r *record.Value) { r.Value = nil })
+		add(3*i+3, 0, func(r *record.Value) { r.Windows = new(record.Windows) })
 	}
 	if groups, _ := tracker.Of("web"); groups != nil {
 		t.Errorf("incomplete and withheld windows and roll-ups: %v", groups)
 	}
 	for i := range 3 { // once and again
 		add(40, 0, same)
-		add(41, 0, func(r *record.Figure) { r.Users, r.Release = new(int64(900)), "slow" }) // nobody is above a limit
+		add(41, 0, func(r *record.Value) { r.Users, r.Release = new(int64(900)), "slow" }) // nobody is above a limit
 		if groups, _ := tracker.Of("web"); groups != nil {
 			t.Errorf("one window, %d times: %v", i+1, groups)
 		}
@@ -129,7 +129,7 @@ func TestWhatTellsNothing(t *testing.T) {
 		t.Errorf("three windows of nobody: %v", groups)
 	}
 	for i := range 2 {
-		add(44+i, 0, func(r *record.Figure) { r.Value = nil })
+		add(44+i, 0, func(r *record.Value) { r.Value = nil })
 		if groups, _ := tracker.Of("web"); len(groups) != 1-i {
 			t.Errorf("%d windows are withheld after them: %v", i+1, groups)
 		}

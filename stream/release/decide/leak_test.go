@@ -243,7 +243,7 @@ func TestNothingGetsPast(t *testing.T) {
 	}
 	all := map[string]bool{}
 	typePaths(reflect.TypeFor[ledger.Entry](), "entry", all)
-	typePaths(reflect.TypeFor[record.Figure](), "record", all)
+	typePaths(reflect.TypeFor[record.Value](), "record", all)
 	for path := range all {
 		if slices.ContainsFunc(slices.Concat(ofHistograms, ofFound),
 			func(begins string) bool { return strings.HasPrefix(path, begins) }) {
@@ -416,7 +416,7 @@ func (s *transcript) entry(t *testing.T, e ledger.Entry) {
 	}
 	for _, r := range records {
 		s.bytes = append(s.bytes, fmt.Sprintf("%s %s %s %s %s", r.Topic, r.Key, r.Value, r.Headers, r.Time))
-		var f record.Figure
+		var f record.Value
 		if err := json.Unmarshal(r.Value, &f); err != nil {
 			t.Fatal(err)
 		}

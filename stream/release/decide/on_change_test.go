@@ -56,9 +56,9 @@ func shownOnChange(t *testing.T, e ledger.Entry) string {
 		t.Fatal(err)
 	}
 	var words []string
-	var last record.Figure
+	var last record.Value
 	for _, r := range records {
-		if last = (record.Figure{}); json.Unmarshal(r.Value, &last) != nil || last.Changed == nil {
+		if last = (record.Value{}); json.Unmarshal(r.Value, &last) != nil || last.Changed == nil {
 			continue
 		}
 		word := "-"

@@ -29,7 +29,7 @@ func NewRehearsal(s *config.Stream, first int64) *Rehearsal {
 }
 
 // Window draws a window that is later than all before. The figures are in the order of the groups and of the releases.
-func (r *Rehearsal) Window(w windows.Window, users *windows.Bag) ([]record.Figure, error) {
+func (r *Rehearsal) Window(w windows.Window, users *windows.Bag) ([]record.Value, error) {
 	e := r.program.entry("rehearsal", w)
 	if _, err := r.learned.before(w, e.GroupNames(), r.past); err != nil {
 		return nil, err
@@ -42,5 +42,5 @@ func (r *Rehearsal) Window(w windows.Window, users *windows.Bag) ([]record.Figur
 		return nil, err
 	}
 	r.past = append(r.past, ledger.NewPast(e))
-	return e.Figures(), nil
+	return e.Values(), nil
 }

@@ -55,7 +55,7 @@ func TestRehearsalIsTheService(t *testing.T) {
 			t.Fatal(err)
 		}
 		past = append(past, ledger.NewPast(again))
-		if d := cmp.Diff(again.Figures(), got); d != "" {
+		if d := cmp.Diff(again.Values(), got); d != "" {
 			t.Fatalf("window %d: the service says (-), the rehearsal (+)\n%s", i, d)
 		}
 		for _, f := range got {

@@ -128,7 +128,7 @@ func (d *draws) append(lines []byte, random io.Reader) ([]byte, error) {
 
 // off says how far off a value may be: the band that its record would have, in the words of louver watch.
 func (d *draws) off(from mechanisms.Draw, v mechanisms.Value) string {
-	f := record.Figure{Statistic: string(d.query.Statistic), Value: new(json.Number(d.text(v.Number))),
+	f := record.Value{Statistic: string(d.query.Statistic), Value: new(json.Number(d.text(v.Number))),
 		BandFields: d.band(from, v).Fields()}
 	if c := from.Clip; c != nil {
 		f.Clip = &[2]json.Number{json.Number(d.clips.Text(c[0])), json.Number(d.clips.Text(c[1]))}

@@ -143,7 +143,7 @@ func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedul
 		if err := errors.Join(state.Finish(&e), state.Add(e, nil, -1)); err != nil {
 			return err
 		}
-		for _, f := range e.Figures() {
+		for _, f := range e.Values() {
 			if err := c.sayTotal(out, of, f); err != nil {
 				return err
 			}
@@ -186,7 +186,7 @@ func bandOfUsers(value, off decimal.Decimal) *ledger.Band {
 	return ledger.NewBand(ledger.Value{Value: &value, Error95: &off}, false, ledger.Limits{Least: &decimal.Zero})
 }
 
-func (c *ReleaseCommand) sayTotal(out io.Writer, of *config.Total, f record.Figure) error {
+func (c *ReleaseCommand) sayTotal(out io.Writer, of *config.Total, f record.Value) error {
 	end := cli.Instant(f.WindowEnd)
 	if c.JSON {
 		return json.NewEncoder(out).Encode(grown{Start: cli.Instant(f.WindowStart), End: end, Statistic: f.Statistic,

@@ -31,7 +31,7 @@ func number(t *testing.T, text string) decimal.Decimal {
 // The shortest windows with most figures useful are chosen, with care for people first.
 func TestChoose(t *testing.T) {
 	tried := func(hours int, day string, useful int) *cell {
-		return &cell{plan: plan{window: time.Duration(hours) * time.Hour}, figures: make([]record.Figure, 100),
+		return &cell{plan: plan{window: time.Duration(hours) * time.Hour}, figures: make([]record.Value, 100),
 			useful: useful, day: cost.Loss{Spending: budget.Spending{Epsilon: number(t, day)}}}
 	}
 	for name, c := range map[string]struct {
@@ -96,10 +96,10 @@ func TestRaggedWindows(t *testing.T) {
 
 // A figure about the values counts as useful if its values are, and are not the bound.
 func TestShareOf(t *testing.T) {
-	figure := func(release, value string, quality record.Quality) record.Figure {
-		return record.Figure{Release: release, Value: new(json.Number(value)), Quality: quality}
+	figure := func(release, value string, quality record.Quality) record.Value {
+		return record.Value{Release: release, Value: new(json.Number(value)), Quality: quality}
 	}
-	c := &cell{figures: []record.Figure{figure("p90", "5", "useful"), figure("p90", "4.9", "useful"),
+	c := &cell{figures: []record.Value{figure("p90", "5", "useful"), figure("p90", "4.9", "useful"),
 		figure("p90", "3", "rough"), figure("p90", "0", "useful"), figure("users", "3", "useful")}}
 	if got := c.shareOf("p90", number(t, "0"), number(t, "5.0")); got != 0.25 {
 		t.Errorf("%g of the values count, want a quarter", got)

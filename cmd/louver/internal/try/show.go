@@ -142,7 +142,7 @@ func (d draft) last(c *cell) (head []string, lines [][]string) {
 }
 
 // text is a figure with its band.
-func text(f record.Figure) string {
+func text(f record.Value) string {
 	if f.Quality == "noise" || f.AtMost() {
 		return cli.NoiseText(f)
 	}

@@ -35,7 +35,7 @@ var epsilons = []decimal.Decimal{decimal.New(1, -1), decimal.New(3, -1), decimal
 // cell is a plan that was tried.
 type cell struct {
 	plan
-	figures []record.Figure // in the order of the windows
+	figures []record.Value // in the order of the windows
 	useful  int
 	day     cost.Loss // what one person can lose in any 24 hours
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/louver/louver/stream/groupname"
 )
 
-// Schema is the content of the field schema of every [Figure].
+// Schema is the content of the field schema of every [Value].
 const Schema = "louver.release.v1"
 
-// The status of a figure.
+// The status of a record.
 const (
 	OK       = "ok"
 	Withheld = "withheld"
@@ -43,9 +43,9 @@ const (
 	MechanismGroups = "truncated_geometric"
 )
 
-// Figure is the value of an output record. Numbers are kept as they are written. Names and order are public, and
-// described in record.schema.json; go generate ./cmd/louver brings deploy/RECORD.md up to date.
-type Figure struct {
+// Value is the value of an output record: what it says of a figure. Numbers are kept as they are written. Names and
+// order are public, and described in record.schema.json; go generate ./cmd/louver brings deploy/RECORD.md up to date.
+type Value struct {
 	Schema      string          `json:"schema"`
 	ID          string          `json:"id"`
 	Stream      string          `json:"stream"`
@@ -159,22 +159,22 @@ func nullable(word string) ([]byte, error) {
 	return json.Marshal(word)
 }
 
-// Held reports whether the figure is that of a watch, a release on change or a running total. Then its ε is that of an
+// Held reports whether the record is that of a watch, a release on change or a running total. Then its ε is that of an
 // instance, and not that of a window.
-func (f Figure) Held() bool {
+func (f Value) Held() bool {
 	return f.Statistic == StatisticWatch || f.Changed != nil || f.Final != nil
 }
 
-// Key is the series that the figure belongs to. A slash in a group's name is escaped, so that it divides no key.
-func (f Figure) Key() string {
+// Key is the series that the record belongs to. A slash in a group's name is escaped, so that it divides no key.
+func (f Value) Key() string {
 	if f.Found || strings.Contains(f.Group, "/") {
 		return FoundKey(f.Stream, f.Group, f.Release)
 	}
 	return f.Stream + "/" + f.Group + "/" + f.Release
 }
 
-// At is the id of the figure of a window that starts at a moment: its key with that moment before the release.
-func (f Figure) At(start Second) string {
+// At is the id of the record of a window that starts at a moment: its key with that moment before the release.
+func (f Value) At(start Second) string {
 	key := f.Key()
 	return key[:len(key)-len(f.Release)] + start.String() + "/" + f.Release
 }
@@ -190,20 +190,20 @@ type Cap struct {
 	Per   string `json:"per"`
 }
 
-// Later reports whether one figure of a budget was published after another. If both windows end at the same time, the
-// later figure has spent more.
-func (f Figure) Later(o Figure) bool {
+// Later reports whether one record of a budget was published after another. If both windows end at the same time, the
+// later record has spent more.
+func (f Value) Later(o Value) bool {
 	if !f.WindowEnd.Equal(o.WindowEnd) {
 		return f.WindowEnd.After(o.WindowEnd)
 	}
 	return Less(Read(o.BudgetSpent), Read(f.BudgetSpent))
 }
 
-// BetterWindowsLeft reports whether one figure says better than another how many windows their budget could pay for. A
+// BetterWindowsLeft reports whether one record says better than another how many windows their budget could pay for. A
 // stream whose windows have a cap, or cost nothing, says that there is no end of them. Other streams of the budget may
-// come to an end, so a figure with a number is better. Of two such figures the later one is better, and of two whose
+// come to an end, so a record with a number is better. Of two such records the later one is better, and of two whose
 // windows end at the same time the one with the lower number.
-func (f Figure) BetterWindowsLeft(o Figure) bool {
+func (f Value) BetterWindowsLeft(o Value) bool {
 	if endless, other := f.BudgetLeft >= budget.MostWindows, o.BudgetLeft >= budget.MostWindows; endless != other {
 		return other
 	}
