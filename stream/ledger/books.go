@@ -60,8 +60,8 @@ func NewBooks() *Books {
 	}
 }
 
-// Elsewhere says that other books keep the account of a budget. Budgets here that continue it use that account.
-func (b *Books) Elsewhere(name string, other *Books) {
+// Link says that other books keep the account of a budget. Budgets here that continue it use that account.
+func (b *Books) Link(name string, other *Books) {
 	account := other.open(name)
 	b.elsewhere[name] = account
 	for heir, old := range b.continues {
@@ -191,11 +191,11 @@ func (b *Books) Standing(e Entry) (Standing, error) {
 func (b *Books) standing(e Entry, plus ...budget.Charge) Standing {
 	a, end := b.account(e), e.WindowEnd.UnixNano()
 	return Standing{
-		StreamSpent: e.withBefore(epsilon(a.StreamTotal(e.Stream, plus...))),
+		StreamSpent: e.withPaidElsewhere(epsilon(a.StreamTotal(e.Stream, plus...))),
 		BudgetSpent: epsilon(a.Spent(end, plus...)),
 		WindowsLeft: a.WindowsLeftUnder(e.Stream, e.Cap, e.Price, end, plus...),
 		Lost: &Lost{
-			Stream: e.withBefore(epsilon(a.LostIn(e.Stream, math.MinInt64, math.MaxInt64, plus...))),
+			Stream: e.withPaidElsewhere(epsilon(a.LostIn(e.Stream, math.MinInt64, math.MaxInt64, plus...))),
 			Budget: epsilon(a.Lost("", end, plus...)), Used: a.Used(e.Stream, e.Price, end, plus...),
 		},
 	}
@@ -277,10 +277,10 @@ func (b *Books) Latest(stream string) (Entry, bool) {
 func (b *Books) Open(budget string) []Open { return b.lasting.going[budget] }
 
 // Paid returns what a budget has paid for a stream, and what others had paid before it.
-func (b *Books) Paid(name, stream string) Before {
-	paid := Before{}
+func (b *Books) Paid(name, stream string) PaidElsewhere {
+	paid := PaidElsewhere{}
 	if latest, ok := b.Latest(stream); ok && latest.Budget == name {
-		maps.Copy(paid, latest.Before)
+		maps.Copy(paid, latest.PaidElsewhere)
 	}
 	if a := b.accounts[name]; a != nil {
 		paid[name] = epsilon(a.StreamTotal(stream))
@@ -288,10 +288,10 @@ func (b *Books) Paid(name, stream string) Before {
 	return paid
 }
 
-// withBefore adds what earlier budgets had paid for the stream to own, which is what the entry's budget has paid. nil
+// withPaidElsewhere adds what earlier budgets had paid for the stream to own, which is what the entry's budget has paid. nil
 // means that no ε bounds it. A budget that has been taken over since is left out, because own has its charges.
-func (e Entry) withBefore(own *decimal.Decimal) *decimal.Decimal {
-	for _, spent := range e.Before.Without(append(slices.Clone(e.Continues), e.Budget)) {
+func (e Entry) withPaidElsewhere(own *decimal.Decimal) *decimal.Decimal {
+	for _, spent := range e.PaidElsewhere.Without(append(slices.Clone(e.Continues), e.Budget)) {
 		if own == nil || spent == nil {
 			return nil
 		}
@@ -300,13 +300,13 @@ func (e Entry) withBefore(own *decimal.Decimal) *decimal.Decimal {
 	return own
 }
 
-// Before is what earlier budgets of a stream had paid for it, by name: budgets whose spending the present one does not
+// PaidElsewhere is what earlier budgets of a stream had paid for it, by name: budgets whose spending the present one does not
 // count. nil means that no ε bounds it.
-type Before map[string]*decimal.Decimal
+type PaidElsewhere map[string]*decimal.Decimal
 
 // Without returns a copy without some budgets, or nil if none is left.
-func (b Before) Without(names []string) Before {
-	left := maps.Clone(b)
+func (p PaidElsewhere) Without(names []string) PaidElsewhere {
+	left := maps.Clone(p)
 	maps.DeleteFunc(left, func(name string, _ *decimal.Decimal) bool { return slices.Contains(names, name) })
 	if len(left) == 0 {
 		return nil

@@ -154,11 +154,11 @@ func TestContinuedElsewhere(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		b := ledger.NewBooks()
 		if first {
-			b.Elsewhere("old", elsewhere)
+			b.Link("old", elsewhere)
 		}
 		ledgertest.Settle(t, b, renamed.Entry(1))
 		if !first {
-			b.Elsewhere("old", elsewhere)
+			b.Link("old", elsewhere)
 		}
 		if e := ledgertest.Settle(t, b, renamed.Entry(2)); e.Reason != record.BudgetExhausted {
 			t.Errorf("known first %v: %q, %+v; want 0.6 there and 0.3 here to leave too little", first,

@@ -40,8 +40,8 @@ type Entry struct {
 	// Continues names the budgets whose charges this one took over, and those that they took over in turn, nearest
 	// first. Books must have seen their entries before they decide a window of this budget.
 	Continues []string `json:"continues,omitempty"`
-	// Before is what budgets that do not count here had paid for the stream; nil for nothing.
-	Before Before `json:"before,omitempty"`
+	// PaidElsewhere is what budgets that do not count here had paid for the stream; nil for nothing.
+	PaidElsewhere PaidElsewhere `json:"before,omitempty"`
 	// Price is the cost of the window to one user if it is paid.
 	Price []budget.Item `json:"-"`
 	// Cap limits the windows in which one user counts. Its era is the start of the first window that it covers, in Unix

@@ -74,7 +74,7 @@ func readsTheLedger(t *testing.T, entries, published string) {
 		}
 		stream, spent := e.Standing.Sums()
 		now, err := state.Books.Standing(ledger.Entry{Stream: e.Stream, Budget: e.Budget, Limit: e.Limit,
-			Continues: e.Continues, Before: e.Before, WindowStart: e.WindowStart, WindowEnd: e.WindowEnd})
+			Continues: e.Continues, PaidElsewhere: e.PaidElsewhere, WindowStart: e.WindowStart, WindowEnd: e.WindowEnd})
 		if gotStream, got := now.Sums(); err != nil || gotStream != stream || got != spent {
 			t.Errorf("after line %d the stream has spent %s and the budget %s, %v; want %s and %s", i+1, gotStream, got,
 				err, stream, spent)

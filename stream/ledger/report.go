@@ -87,8 +87,8 @@ func NewReport(b *Books, at time.Time) Report {
 		latest, _ := b.Latest(name)
 		a := b.accounts[latest.Budget]
 		f := figures(a, latest.Budget, name, at, runways[latest.Budget])
-		f.EpsilonTotal = optional(latest.withBefore(epsilon(a.StreamTotal(name))))
-		f.EpsilonTotalLost = optional(latest.withBefore(epsilon(a.LostIn(name, math.MinInt64, math.MaxInt64))))
+		f.EpsilonTotal = optional(latest.withPaidElsewhere(epsilon(a.StreamTotal(name))))
+		f.EpsilonTotalLost = optional(latest.withPaidElsewhere(epsilon(a.LostIn(name, math.MinInt64, math.MaxInt64))))
 		f.WindowsUsed = a.Used(name, latest.Price, at.UnixNano())
 		f.WindowsLeft = a.WindowsLeftUnder(name, latest.Cap, latest.Price, at.UnixNano())
 		if unpaid := b.streams[name].unpaid; !unpaid.IsZero() && f.WindowsLeft == 0 {

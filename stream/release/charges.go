@@ -114,7 +114,7 @@ func (cs *charges) readState(ctx context.Context, p *partition, client *fetch.Cl
 	if p == cs.own {
 		for _, c := range cs.continued {
 			for _, old := range c.Budgets {
-				p.state.Books.Elsewhere(old, cs.others[c.Partition].state.Books)
+				p.state.Books.Link(old, cs.others[c.Partition].state.Books)
 			}
 		}
 	}

@@ -228,7 +228,7 @@ func (c *Core) turn(budget string) (next turn, ready bool, read []int) {
 		return next, false, nil
 	}
 	var known bool
-	next.before, known, read = c.before(c.programs[l.Place], next.window)
+	next.paid, known, read = c.paidElsewhere(c.programs[l.Place], next.window)
 	return next, known && len(read) == 0, read
 }
 

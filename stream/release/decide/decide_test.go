@@ -22,7 +22,7 @@ type decider struct {
 	*Core
 	t      testing.TB
 	offset int64 // of the next message of parts, and of the next record of the input
-	before ledger.Before
+	paid   ledger.PaidElsewhere
 	// messages are the messages of parts, by their offsets. Only a decider that remembers them has them.
 	messages map[int64][]byte
 	// again reads parts again. It returns those that are gone.
@@ -143,8 +143,8 @@ func (d *decider) rebuild() {
 }
 
 // entry makes the entry of a turn and does not record it.
-func (d *decider) entry(t turn, before ledger.Before) (ledger.Entry, error) {
-	t.state, t.before = d.gather.State(t.lane.Stream.Name, t.lane.Number, t.window), before
+func (d *decider) entry(t turn, paid ledger.PaidElsewhere) (ledger.Entry, error) {
+	t.state, t.paid = d.gather.State(t.lane.Stream.Name, t.lane.Number, t.window), paid
 	d.now = time.Now()
 	err := d.begin(t)
 	if err == nil {
@@ -191,7 +191,7 @@ func (d *decider) decide(w windows.Window) ledger.Entry {
 	if !state.Ready {
 		d.t.Fatalf("the window still waits for partitions %v", state.Waiting)
 	}
-	e, err := d.entry(turn{lane: p.lanes.Windows, window: w}, d.before)
+	e, err := d.entry(turn{lane: p.lanes.Windows, window: w}, d.paid)
 	if err != nil {
 		d.t.Fatal(err)
 	}

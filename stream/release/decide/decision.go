@@ -98,7 +98,7 @@ func (c *Core) settle(d *decision) error {
 	if line := c.Lineage(e.Budget); len(line) > 1 {
 		e.Continues = line[1:]
 	}
-	e.Before = d.before
+	e.PaidElsewhere = d.paid
 	if who := d.lane.Cap; who != nil {
 		e.Cap = who.Of
 	}

@@ -110,8 +110,8 @@ func TestADiscoveryKnowsWhatOtherBudgetsPaid(t *testing.T) {
 	if !ok || next.lane.Of == nil {
 		t.Fatalf("next is %+v, want a discovery", next)
 	}
-	before := ledger.Before{"old": new(decimal.NewFromInt(100))}
-	e, err := d.entry(next, before)
+	paid := ledger.PaidElsewhere{"old": new(decimal.NewFromInt(100))}
+	e, err := d.entry(next, paid)
 	if err != nil {
 		t.Fatal(err)
 	}

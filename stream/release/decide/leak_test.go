@@ -37,7 +37,7 @@ var entryFields = map[string]class{
 	"App": public, "Stream": public, "Budget": public, "Input": public, "Output": public, "Epoch": public,
 	"WindowStart": public, "WindowEnd": public, "DueAt": public, "ReleasedAt": public, "Every": public, "Until": public,
 	"Limit.Epsilon": public, "Limit.Delta": public, "Limit.Per": public, "Limit.Order": public,
-	"Continues": public, "Continues.": public, "Before": public,
+	"Continues": public, "Continues.": public, "PaidElsewhere": public,
 	"Price": public, "Price.Promise.Kind": public, "Price.Promise.Epsilon": public, "Price.Promise.Delta": public,
 	"Price.Promise.Rho": public, "Price.Times": public,
 	"Cap.Count": public, "Cap.Per": public, "Cap.Era": public,
@@ -385,7 +385,7 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 		core, lines := observer.New(zap.DebugLevel)
 		d := newDecider(t, p, zap.New(core), "old")
 		d.lookout.seal = openSeal{}
-		d.before = ledger.Before{"elsewhere": new(decimal.NewFromInt(3))}
+		d.paid = ledger.PaidElsewhere{"elsewhere": new(decimal.NewFromInt(3))}
 		w := p.schedule.First()
 		for i := range 8 {
 			d.give(w, sample(i), int64(i/7)) // something of the last one is lost

@@ -168,7 +168,7 @@ func (p *player) charged(number int, continued []Continued, others map[int]*ledg
 		own, state = Charges{State: f, Covered: f.Entries(), Size: own.Size}, f
 		for _, c := range continued {
 			for _, old := range c.Budgets {
-				f.Books.Elsewhere(old, others[c.Partition].Books)
+				f.Books.Link(old, others[c.Partition].Books)
 			}
 		}
 		if err := p.readOn(number, f.From(), &own); err != nil {
@@ -351,7 +351,7 @@ func (p *player) follows(partition int, offset int64, key, value []byte) {
 	for number, other := range p.states {
 		for _, old := range e.Continues {
 			if number != partition && slices.Contains(other.Books.Budgets(), old) {
-				s.Books.Elsewhere(old, other.Books)
+				s.Books.Link(old, other.Books)
 			}
 		}
 	}

@@ -205,7 +205,7 @@ func (l line) count(kinds map[string]int) {
 	add("rollup", len(e.Rollups) > 0)
 	add("era", e.Cap.Era != 0)
 	add("elsewhere", len(e.Continues) > 0)
-	add("before", e.Before != nil)
+	add("before", e.PaidElsewhere != nil)
 	for _, i := range e.Ended {
 		add("total lost", strings.HasPrefix(i.Name, "total_"))
 	}

@@ -18,7 +18,7 @@ type turn struct {
 	window windows.Window
 	due    int64 // the latest time there is if nothing is left
 	state  windows.State
-	before ledger.Before // what earlier budgets had paid for the stream
+	paid   ledger.PaidElsewhere // what earlier budgets had paid for the stream
 }
 
 // turnsOf returns what is next of each stream and discovery of a budget. Discoveries come first.
@@ -137,17 +137,17 @@ func (c *Core) stateOf(budget string) *ledger.State {
 	return c.own.State
 }
 
-// before returns what earlier budgets of a program's stream had paid for it: budgets whose spending the present one
+// paidElsewhere returns what earlier budgets of a program's stream had paid for it: budgets whose spending the present one
 // does not count. ok is false while one of their windows that is due before w is undecided, because their sum is not
 // known yet. read names a partition of theirs that has to be read on first.
 //
 // Waiting ends: a window waits only for windows that are due earlier, and a budget decides its windows in the order in
 // which they are due. It leaves out those of their windows that are due later, because the grace was longer.
-func (c *Core) before(p *program, w windows.Window) (paid ledger.Before, ok bool, read []int) {
+func (c *Core) paidElsewhere(p *program, w windows.Window) (paid ledger.PaidElsewhere, ok bool, read []int) {
 	stream, line := p.stream.Name, c.Lineage(p.stream.Budget.Name)
 	latest, known := c.own.Books.Latest(stream)
 	if known = known && slices.Contains(line, latest.Budget); known && latest.Epoch == p.epoch {
-		return latest.Before, true, nil
+		return latest.PaidElsewhere, true, nil
 	}
 	for _, e := range slices.Backward(c.Editions) {
 		if e.Stream.Name != stream || e.Number >= p.epoch || slices.Contains(line, e.Stream.Budget.Name) {
@@ -173,7 +173,7 @@ func (c *Core) before(p *program, w windows.Window) (paid ledger.Before, ok bool
 		return books.Paid(e.Stream.Budget.Name, stream).Without(line), true, nil
 	}
 	if known {
-		paid = latest.Before
+		paid = latest.PaidElsewhere
 	}
 	return paid, true, nil
 }
