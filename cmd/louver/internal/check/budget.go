@@ -20,27 +20,27 @@ import (
 type budgetReport struct {
 	Budget         string       `json:"budget"`
 	Where          string       `json:"where"`
-	Epsilon        cli.Figure   `json:"epsilon_limit"`
-	Delta          cli.Figure   `json:"delta_limit"`
-	Order          *cli.Figure  `json:"order,omitempty"` // nil if it follows from ε and δ
+	Epsilon        cli.Digits   `json:"epsilon_limit"`
+	Delta          cli.Digits   `json:"delta_limit"`
+	Order          *cli.Digits  `json:"order,omitempty"` // nil if it follows from ε and δ
 	Per            string       `json:"per"`
 	Streams        []string     `json:"streams"`
 	Pays           bool         `json:"pays"`
 	Windows        int64        `json:"windows"`
 	Lasts          string       `json:"lasts"`
 	ExhaustedAt    *time.Time   `json:"exhausted_at"`
-	Wanted         *cli.Figure  `json:"epsilon_wanted"` // nil if the schedules are endless
-	WantedSum      *cli.Figure  `json:"epsilon_wanted_sum,omitempty"`
+	Wanted         *cli.Digits  `json:"epsilon_wanted"` // nil if the schedules are endless
+	WantedSum      *cli.Digits  `json:"epsilon_wanted_sum,omitempty"`
 	WithDelta      *deltaReport `json:"with_delta,omitempty"` // nil if there is a δ, or if one saves nothing
 	WithOrder      *deltaReport `json:"with_order,omitempty"` // nil if no other order saves a twentieth
 	Period         *lossReport  `json:"period,omitempty"`     // nil if no stream uses the budget
 	Day            *lossReport  `json:"day,omitempty"`        // the same
-	DayEpsilon     cli.Figure   `json:"epsilon_per_day"`
-	DayDelta       cli.Figure   `json:"delta_per_day"`
-	DaySum         *cli.Figure  `json:"epsilon_per_day_sum,omitempty"`
+	DayEpsilon     cli.Digits   `json:"epsilon_per_day"`
+	DayDelta       cli.Digits   `json:"delta_per_day"`
+	DaySum         *cli.Digits  `json:"epsilon_per_day_sum,omitempty"`
 	Touched        *int64       `json:"windows_per_stretch"` // nil if there is no period
-	StretchEpsilon *cli.Figure  `json:"epsilon_per_stretch"`
-	StretchDelta   *cli.Figure  `json:"delta_per_stretch"`
+	StretchEpsilon *cli.Digits  `json:"epsilon_per_stretch"`
+	StretchDelta   *cli.Digits  `json:"delta_per_stretch"`
 	Unpaid         []stepReport `json:"unpaid,omitempty"` // not empty: the budget cannot pay for all of them
 
 	besides               string // names the watches and the releases on change
@@ -62,22 +62,22 @@ type stepReport struct {
 
 // deltaReport is what the schedules of a budget would want with a δ, or with another order.
 type deltaReport struct {
-	Epsilon cli.Figure  `json:"epsilon_wanted"`
-	Delta   cli.Figure  `json:"delta"`
-	Order   *cli.Figure `json:"order,omitempty"` // nil if it follows from ε and δ
+	Epsilon cli.Digits  `json:"epsilon_wanted"`
+	Delta   cli.Digits  `json:"delta"`
+	Order   *cli.Digits `json:"order,omitempty"` // nil if it follows from ε and δ
 
 	needs cost.Loss
 }
 
 func newDeltaReport(needs cost.Loss, order decimal.Decimal) *deltaReport {
-	return &deltaReport{cli.NewFigure(needs.Epsilon), cli.NewFigure(needs.Delta), orderFigure(order), needs}
+	return &deltaReport{cli.NewDigits(needs.Epsilon), cli.NewDigits(needs.Delta), orderFigure(order), needs}
 }
 
-func orderFigure(order decimal.Decimal) *cli.Figure {
+func orderFigure(order decimal.Decimal) *cli.Digits {
 	if order.IsZero() {
 		return nil
 	}
-	return new(cli.NewFigure(order))
+	return new(cli.NewDigits(order))
 }
 
 // keys writes the δ, and the order if there is one, as in a file.
@@ -90,7 +90,7 @@ func (d *deltaReport) keys() string {
 
 // describeBudget describes a budget. One without an ε is not chosen yet.
 func describeBudget(file *config.File, b *config.Budget, now time.Time) budgetReport {
-	x := budgetReport{Budget: b.Name, Where: b.Where, Epsilon: cli.NewFigure(b.Epsilon), Delta: cli.NewFigure(b.Delta),
+	x := budgetReport{Budget: b.Name, Where: b.Where, Epsilon: cli.NewDigits(b.Epsilon), Delta: cli.NewDigits(b.Delta),
 		Order: orderFigure(b.Order), Per: config.Period(b.Per), Streams: []string{}, limit: cost.Whole(b.Limit)}
 	streams, pays := file.StreamsOf(b), file.Payer(b, now)
 	if len(streams) == 0 {
@@ -128,7 +128,7 @@ func describeBudget(file *config.File, b *config.Budget, now time.Time) budgetRe
 	if b.Per != 0 {
 		in := pays.InAnyStretch()
 		x.Touched, x.stretch, x.later, x.partly = &in.Windows, in.Lost, in.Later, in.Partly
-		x.StretchEpsilon, x.StretchDelta = new(cli.NewFigure(in.Lost.Epsilon)), new(cli.NewFigure(in.Lost.Delta))
+		x.StretchEpsilon, x.StretchDelta = new(cli.NewDigits(in.Lost.Epsilon)), new(cli.NewDigits(in.Lost.Delta))
 	}
 	if !pays.PaysWatches() {
 		x.Unpaid = unpaid(b, streams)

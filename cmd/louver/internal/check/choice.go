@@ -18,7 +18,7 @@ import (
 // choiceReport compares the two ways to several quantiles for the same cost: each one is drawn by itself, or all are
 // computed from a histogram.
 type choiceReport struct {
-	Epsilon cli.Figure     `json:"epsilon"` // of the histogram
+	Epsilon cli.Digits     `json:"epsilon"` // of the histogram
 	Buckets string         `json:"buckets"`
 	Values  []choiceFigure `json:"values"`
 
@@ -27,7 +27,7 @@ type choiceReport struct {
 
 type choiceFigure struct {
 	Release  string      `json:"release"`
-	Epsilon  cli.Figure  `json:"epsilon"` // if it is drawn by itself, or together with the one before
+	Epsilon  cli.Digits  `json:"epsilon"` // if it is drawn by itself, or together with the one before
 	Drawn    shapedError `json:"drawn"`
 	Computed shapedError `json:"computed"`
 
@@ -75,7 +75,7 @@ func describeChoices(s *config.Stream, of *streamReport, public forecast.Public)
 // A histogram without quantiles has the usual three.
 func choiceOfHistogram(s *config.Stream, h *config.Release, free []freeReport, public forecast.Public) (x choiceReport,
 	err error) {
-	x = choiceReport{Epsilon: cli.NewFigure(h.Query.Epsilon), Buckets: h.Query.Buckets.String()}
+	x = choiceReport{Epsilon: cli.NewDigits(h.Query.Epsilon), Buckets: h.Query.Buckets.String()}
 	var names []string
 	var figures []mechanisms.Query
 	for _, f := range free {
@@ -111,7 +111,7 @@ func choiceOfHistogram(s *config.Stream, h *config.Release, free []freeReport, p
 			return x, err
 		}
 		x.Values = append(x.Values,
-			choiceFigure{names[i], cli.NewFigure(q.Epsilon), errorOf(drawn[0]), errorOf(computed[i]), false})
+			choiceFigure{names[i], cli.NewDigits(q.Epsilon), errorOf(drawn[0]), errorOf(computed[i]), false})
 	}
 	return x, nil
 }
@@ -161,7 +161,7 @@ func choiceOfDrawn(s *config.Stream, all []releaseReport, public forecast.Public
 	if err != nil {
 		return x, false, err
 	}
-	x.Epsilon, x.Buckets = cli.NewFigure(q.Epsilon), q.Buckets.String()
+	x.Epsilon, x.Buckets = cli.NewDigits(q.Epsilon), q.Buckets.String()
 	for i, f := range computed {
 		x.Values[i].Computed = errorOf(f)
 	}

@@ -70,9 +70,9 @@ func (f findings) print(app *cli.App) error {
 // lossReport says how much one person can lose through some windows.
 type lossReport struct {
 	Windows int64       `json:"windows"`
-	Epsilon cli.Figure  `json:"epsilon"`
-	Delta   cli.Figure  `json:"delta"`
-	Sum     *cli.Figure `json:"epsilon_sum,omitempty"`
+	Epsilon cli.Digits  `json:"epsilon"`
+	Delta   cli.Digits  `json:"delta"`
+	Sum     *cli.Digits `json:"epsilon_sum,omitempty"`
 	Belief  float64     `json:"belief"` // except with a probability of about δ
 	Right   int64       `json:"right_of_100"`
 
@@ -80,6 +80,6 @@ type lossReport struct {
 }
 
 func newLossReport(lost cost.Loss, windows int64) lossReport {
-	return lossReport{windows, cli.NewFigure(lost.Epsilon), cli.NewFigure(lost.Delta), inspect.SumOf(lost),
+	return lossReport{windows, cli.NewDigits(lost.Epsilon), cli.NewDigits(lost.Delta), inspect.SumOf(lost),
 		budget.Spending{Epsilon: lost.Epsilon}.Guess(), lost.Right(), lost}
 }

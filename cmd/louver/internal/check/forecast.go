@@ -31,13 +31,13 @@ type forecastFlags struct {
 // needsReport says what the wanted error needs: this ε with the expected users, or these users with the planned ε.
 type needsReport struct {
 	Error   string      `json:"error"`
-	Epsilon *cli.Figure `json:"epsilon"`
+	Epsilon *cli.Digits `json:"epsilon"`
 	Users   *int64      `json:"users"`
 
 	noEpsilon, noUsers error // why these are not known
 }
 
-func (n *needsReport) text(epsilon cli.Figure, expected int64) string {
+func (n *needsReport) text(epsilon cli.Digits, expected int64) string {
 	var ways []string
 	if n.Epsilon != nil && expected > 0 {
 		ways = append(ways, fmt.Sprintf("ε %s with %s", n.Epsilon, users(expected)))
@@ -94,7 +94,7 @@ func (c *forecastFlags) needsOf(q mechanisms.Query, public forecast.Public) (*ne
 	n := &needsReport{Error: c.Error}
 	var epsilon decimal.Decimal
 	if epsilon, n.noEpsilon = forecast.Epsilon(q, public, wanted); n.noEpsilon == nil {
-		n.Epsilon = new(cli.NewFigure(epsilon))
+		n.Epsilon = new(cli.NewDigits(epsilon))
 	}
 	if wanted.In != forecast.Ranks {
 		var users int64

@@ -16,8 +16,8 @@ import (
 type foundReport struct {
 	Release    string     `json:"release"`
 	Every      string     `json:"every"`
-	Epsilon    cli.Figure `json:"epsilon"`
-	Delta      cli.Figure `json:"delta"`
+	Epsilon    cli.Digits `json:"epsilon"`
+	Delta      cli.Digits `json:"delta"`
 	MaxGroups  int64      `json:"max_groups"`
 	AtLeast    int64      `json:"at_least"`
 	Users50    int64      `json:"users_50"`
@@ -46,8 +46,8 @@ func (s *streamReport) describeGroups(of *config.Stream) {
 // describeDiscovery says how many users a name needs to be found.
 func describeDiscovery(d *config.Discovery) foundReport {
 	m, p := d.Mechanism, d.Mechanism.Promise()
-	x := foundReport{of: d, Release: d.Name, Every: config.Duration(d.Every), Epsilon: cli.NewFigure(p.Epsilon),
-		Delta: cli.NewFigure(p.Delta), MaxGroups: d.Groups, AtLeast: m.AtLeast(), Users50: m.UsersFor(0.5),
+	x := foundReport{of: d, Release: d.Name, Every: config.Duration(d.Every), Epsilon: cli.NewDigits(p.Epsilon),
+		Delta: cli.NewDigits(p.Delta), MaxGroups: d.Groups, AtLeast: m.AtLeast(), Users50: m.UsersFor(0.5),
 		Users95: m.UsersFor(0.95), Certain: m.Certain(), PerMillion: 1e6 * m.Found(m.AtLeast()), Error: m.Error95(),
 		period: config.Period(d.Every)}
 	if d.MaxWindows != nil {

@@ -13,9 +13,9 @@ import (
 
 // objectiveReport describes the alerts of an objective, from public figures only.
 type objectiveReport struct {
-	Objective cli.Figure   `json:"objective"`
-	Bad       cli.Figure   `json:"bad_share"`
-	False     cli.Figure   `json:"false_pages_30d"`
+	Objective cli.Digits   `json:"objective"`
+	Bad       cli.Digits   `json:"bad_share"`
+	False     cli.Digits   `json:"false_pages_30d"`
 	Alerts    []burnReport `json:"alerts"`
 	// Alone is the share of this noise that a histogram of two sides of the limit would have.
 	Alone float64 `json:"noise_alone"`
@@ -27,7 +27,7 @@ type objectiveReport struct {
 
 // burnReport is an alert of an objective. Seen is nil if no number of users is expected.
 type burnReport struct {
-	Burn   cli.Figure `json:"burn"`
+	Burn   cli.Digits `json:"burn"`
 	Page   bool       `json:"page"`
 	Long   string     `json:"long"`
 	Short  string     `json:"short"`
@@ -36,12 +36,12 @@ type burnReport struct {
 }
 
 func describeObjective(o config.Objective, expected int64) *objectiveReport {
-	x := &objectiveReport{Objective: cli.NewFigure(o.Share.Objective), Bad: cli.NewFigure(o.Bad()),
-		False: cli.NewFigure(config.FalsePages), Alone: alone(o), Only: o.OnlyReader(), name: o.Name(),
+	x := &objectiveReport{Objective: cli.NewDigits(o.Share.Objective), Bad: cli.NewDigits(o.Bad()),
+		False: cli.NewDigits(config.FalsePages), Alone: alone(o), Only: o.OnlyReader(), name: o.Name(),
 		limit: o.Limit(), at: o.Share.Query.Above.String()}
 	likely := config.FalsePages.InexactFloat64()
 	for _, b := range o.Burns() {
-		one := burnReport{Burn: cli.NewFigure(b.Times), Page: b.Page, Long: period.Name(b.Long),
+		one := burnReport{Burn: cli.NewDigits(b.Times), Page: b.Page, Long: period.Name(b.Long),
 			Short: period.Name(b.Short), Margin: int64(math.Ceil(o.Margin(b, likely)))}
 		if expected > 0 {
 			one.Seen = new(o.Seen(b, likely, expected))

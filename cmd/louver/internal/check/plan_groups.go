@@ -35,14 +35,14 @@ func (f planGroupFlags) misplacedGroups() string {
 
 // plannedGroups is the forecast of a discovery.
 type plannedGroups struct {
-	Epsilon    cli.Figure  `json:"epsilon"`
-	Delta      cli.Figure  `json:"delta"`
+	Epsilon    cli.Digits  `json:"epsilon"`
+	Delta      cli.Digits  `json:"delta"`
 	Threshold  int64       `json:"threshold"`
 	Users50    int64       `json:"users_50"`
 	Users95    int64       `json:"users_95"`
 	Certain    *int64      `json:"users_certain"` // nil: with no number of them
 	Wanted     *int64      `json:"users,omitempty"`
-	Found      *cli.Figure `json:"found,omitempty"`
+	Found      *cli.Digits `json:"found,omitempty"`
 	PerMillion float64     `json:"found_of_a_million"` // of names of at_least users
 	Error      int64       `json:"error_95"`
 }
@@ -107,7 +107,7 @@ func (c *PlanCommand) checkGroups() error {
 func (c *PlanCommand) foretell(m *mechanisms.TruncatedGeometric) plannedGroups {
 	r := reach{m, float64(c.MaxGroups) / float64(c.namesPerUser())}
 	promise := m.Promise()
-	p := plannedGroups{Epsilon: cli.NewFigure(promise.Epsilon), Delta: cli.NewFigure(promise.Delta),
+	p := plannedGroups{Epsilon: cli.NewDigits(promise.Epsilon), Delta: cli.NewDigits(promise.Delta),
 		Threshold: m.Threshold(), Users50: r.users(0.5), Users95: r.users(0.95),
 		PerMillion: 1e6 * m.Found(m.AtLeast()), Error: m.Error95()}
 	if r.counts == 1 {
@@ -117,7 +117,7 @@ func (c *PlanCommand) foretell(m *mechanisms.TruncatedGeometric) plannedGroups {
 		p.Wanted = new(r.users(c.Found.InexactFloat64()))
 	}
 	if c.Users > 0 {
-		p.Found = new(cli.NewFigure(decimal.NewFromFloat(r.found(c.Users))))
+		p.Found = new(cli.NewDigits(decimal.NewFromFloat(r.found(c.Users))))
 	}
 	return p
 }

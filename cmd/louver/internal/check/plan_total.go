@@ -31,13 +31,13 @@ type planTotalFlags struct {
 
 // plannedTotal is the forecast of a total.
 type plannedTotal struct {
-	Epsilon cli.Figure  `json:"epsilon"`
+	Epsilon cli.Digits  `json:"epsilon"`
 	Errors  totalErrors `json:"error_95"`
 	// Charge is what a period costs one user, in all groups in which the user may count. Lost and LostDelta are what
 	// that comes to if nothing else is drawn: without any pure ε, with a δ of 10⁻⁹.
 	Charge    []record.Charge `json:"charge"`
-	Lost      cli.Figure      `json:"epsilon_lost"`
-	LostDelta cli.Figure      `json:"delta_lost"`
+	Lost      cli.Digits      `json:"epsilon_lost"`
+	LostDelta cli.Digits      `json:"delta_lost"`
 }
 
 // planTotal forecasts a running total.
@@ -63,8 +63,8 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 		}
 		price := budget.Item{Promise: m.Promise(), Times: int64(c.MaxGroups)}
 		lost := cost.Alone(price)
-		plans = append(plans, plannedTotal{cli.NewFigure(epsilon), errorsOf(q.Leaves, m),
-			record.Charged([]budget.Item{price}), cli.NewFigure(lost.Epsilon), cli.NewFigure(lost.Delta)})
+		plans = append(plans, plannedTotal{cli.NewDigits(epsilon), errorsOf(q.Leaves, m),
+			record.Charged([]budget.Item{price}), cli.NewDigits(lost.Epsilon), cli.NewDigits(lost.Delta)})
 		mechanism = m.Name()
 	}
 	if len(plans) == 0 {
@@ -144,7 +144,7 @@ func (c *PlanCommand) printTotals(app *cli.App, q mechanisms.TotalQuery, plans [
 	var rows [][]string
 	for _, p := range plans {
 		row := []string{p.Epsilon.String(), "ε " + p.Lost.String()}
-		for _, figure := range []cli.Figure{p.Errors.Quarter, p.Errors.Half, p.Errors.End, p.Errors.Most} {
+		for _, figure := range []cli.Digits{p.Errors.Quarter, p.Errors.Half, p.Errors.End, p.Errors.Most} {
 			row = append(row, "± "+cli.WithUnit(figure.String(), unit))
 		}
 		rows = append(rows, row)

@@ -20,9 +20,9 @@ type releaseReport struct {
 	Release   string        `json:"release"`
 	Statistic string        `json:"statistic"`
 	Mechanism string        `json:"mechanism"`
-	Epsilon   cli.Figure    `json:"epsilon"`
-	Delta     cli.Figure    `json:"delta"`
-	Charge    cli.Figure    `json:"epsilon_per_window"`
+	Epsilon   cli.Digits    `json:"epsilon"`
+	Delta     cli.Digits    `json:"delta"`
+	Charge    cli.Digits    `json:"epsilon_per_window"`
 	Values    []valueReport `json:"values"`
 	Needs     *needsReport  `json:"needs,omitempty"`
 
@@ -40,8 +40,8 @@ type valueReport struct {
 func describeRelease(s *config.Stream, r *config.Release, public forecast.Public) (x releaseReport, err error) {
 	promise, groups := r.Mechanism.Promise(), decimal.NewFromInt(int64(s.MaxGroups))
 	x = releaseReport{of: r, Release: r.Name, Statistic: string(r.Query.Statistic), Mechanism: r.Mechanism.Name(),
-		Epsilon: cli.NewFigure(promise.Epsilon), Delta: cli.NewFigure(promise.Delta),
-		Charge: cli.NewFigure(promise.Epsilon.Mul(groups))}
+		Epsilon: cli.NewDigits(promise.Epsilon), Delta: cli.NewDigits(promise.Delta),
+		Charge: cli.NewDigits(promise.Epsilon.Mul(groups))}
 	least, ok := r.Query.BandFrom()
 	x.scatters = ok && public.CountEpsilon > 0 && public.Users >= least
 	if x.charge = x.Charge.String(); promise.Kind == privacy.ZCDP {
@@ -99,7 +99,7 @@ func tableOf(all []releaseReport, unit string, charged, shaped, counted bool) (h
 }
 
 // epsilons writes an ε, and the δ that goes with it if there is one.
-func epsilons(epsilon, delta cli.Figure) string {
+func epsilons(epsilon, delta cli.Digits) string {
 	if delta.IsZero() {
 		return epsilon.String()
 	}

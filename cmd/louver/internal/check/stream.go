@@ -37,11 +37,11 @@ type streamReport struct {
 	Expected     int64           `json:"expected_users"`
 	Users        int64           `json:"users"` // the same
 	Shape        string          `json:"shape,omitempty"`
-	Epsilon      cli.Figure      `json:"epsilon_per_window"`
-	Delta        cli.Figure      `json:"delta_per_window"`
+	Epsilon      cli.Digits      `json:"epsilon_per_window"`
+	Delta        cli.Digits      `json:"delta_per_window"`
 	Overlap      int64           `json:"windows_per_event"`
-	EventEpsilon cli.Figure      `json:"epsilon_per_event"`
-	EventDelta   cli.Figure      `json:"delta_per_event"`
+	EventEpsilon cli.Digits      `json:"epsilon_per_event"`
+	EventDelta   cli.Digits      `json:"delta_per_event"`
 	Window       lossReport      `json:"window"`
 	Day          *lossReport     `json:"day"`            // nil if windows are further apart
 	Advanced     *lossReport     `json:"day_with_delta"` // nil if the budget has a δ, or if one saves nothing
@@ -55,7 +55,7 @@ type streamReport struct {
 	Others       []otherReport   `json:"others,omitempty"`
 	ListOf       string          `json:"list_of,omitempty"` // the stream that finds the groups, if it is another one
 	Series       int             `json:"series,omitempty"`  // at most, of a stream whose groups are found
-	WatchEpsilon *cli.Figure     `json:"epsilon_of_watches,omitempty"`
+	WatchEpsilon *cli.Digits     `json:"epsilon_of_watches,omitempty"`
 	Backlog      *backlogReport  `json:"backlog"`
 
 	besides                string // names what it has beside its windows
@@ -99,13 +99,13 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 	x := &streamReport{Stream: s.Name, Unit: s.Unit, Where: s.Where, Size: config.Duration(s.Window.Size),
 		Every: config.Duration(s.Window.Every), Grace: config.Duration(s.Window.Grace), Groups: len(s.Groups),
 		MaxGroups: s.MaxGroups, Budget: s.Budget.Name, adds: addsText(s), Expected: public.Users, Users: public.Users,
-		Epsilon: cli.NewFigure(window.Epsilon), Delta: cli.NewFigure(window.Delta), window: window,
+		Epsilon: cli.NewDigits(window.Epsilon), Delta: cli.NewDigits(window.Delta), window: window,
 		Window: newLossReport(pays.Lost(of, changed), changed), besides: config.Besides(s)}
 	for _, c := range s.Input.Where {
 		x.Conditions = append(x.Conditions, c.String())
 	}
 	x.Overlap, x.changed, x.event = pays.Event(of)
-	x.EventEpsilon, x.EventDelta = cli.NewFigure(x.event.Epsilon), cli.NewFigure(x.event.Delta)
+	x.EventEpsilon, x.EventDelta = cli.NewDigits(x.event.Epsilon), cli.NewDigits(x.event.Delta)
 	if s.MaxWindows != nil {
 		x.MaxWindows = newCapReport(s.MaxWindows)
 	}
@@ -165,9 +165,9 @@ type otherReport struct {
 	Kind      string     `json:"kind"`
 	Statistic string     `json:"statistic"`
 	Mechanism string     `json:"mechanism"`
-	Epsilon   cli.Figure `json:"epsilon"`
+	Epsilon   cli.Digits `json:"epsilon"`
 	AtMost    int64      `json:"at_most"`
-	Worst     cli.Figure `json:"epsilon_at_most"`
+	Worst     cli.Digits `json:"epsilon_at_most"`
 
 	each, worst cost.Loss // of a charge, and of all that count in a period of the budget
 }
@@ -177,7 +177,7 @@ func describeOther(s *config.Stream, f config.Figure) otherReport {
 	x := otherReport{Release: f.Heading().Name, Kind: config.Kinds[f.Kind()].Noun, Statistic: series.Statistic,
 		Mechanism: series.Mechanism, AtMost: c.AtMost, each: cost.Of(s.Budget.Limit, c.Items),
 		worst: cost.Of(s.Budget.Limit, c.Most())}
-	x.Epsilon, x.Worst = cli.NewFigure(x.each.Epsilon), cli.NewFigure(x.worst.Epsilon)
+	x.Epsilon, x.Worst = cli.NewDigits(x.each.Epsilon), cli.NewDigits(x.worst.Epsilon)
 	return x
 }
 
@@ -355,7 +355,7 @@ type backlogReport struct {
 	Since   time.Time   `json:"since"`
 	Windows int64       `json:"windows"`
 	Paid    *int64      `json:"paid"` // nil if they are too many to count
-	Epsilon *cli.Figure `json:"epsilon"`
+	Epsilon *cli.Digits `json:"epsilon"`
 
 	lost cost.Loss
 }

@@ -20,10 +20,10 @@ type totalReport struct {
 	Zone      string       `json:"zone"`
 	Update    string       `json:"update"`
 	Leaves    int64        `json:"values_in_a_period"`
-	MaxTotal  *cli.Figure  `json:"max_total"`
-	Epsilon   cli.Figure   `json:"epsilon"`
+	MaxTotal  *cli.Digits  `json:"max_total"`
+	Epsilon   cli.Digits   `json:"epsilon"`
 	AtMost    int64        `json:"at_most"`
-	Worst     cli.Figure   `json:"epsilon_at_most"`
+	Worst     cli.Digits   `json:"epsilon_at_most"`
 	Errors    totalErrors  `json:"error_95"`
 	Memory    *totalMemory `json:"memory"`
 
@@ -36,10 +36,10 @@ type totalReport struct {
 
 // totalErrors are the 95 % errors of a total over its period, in the value's unit.
 type totalErrors struct {
-	Quarter cli.Figure `json:"after_a_quarter"`
-	Half    cli.Figure `json:"after_half"`
-	End     cli.Figure `json:"at_the_end"`
-	Most    cli.Figure `json:"most"`
+	Quarter cli.Digits `json:"after_a_quarter"`
+	Half    cli.Digits `json:"after_half"`
+	End     cli.Digits `json:"at_the_end"`
+	Most    cli.Digits `json:"most"`
 }
 
 // totalMemory is what it takes, in bytes, to remember who has counted: if the same users come again and again, and if
@@ -60,12 +60,12 @@ func describeTotal(s *config.Stream, t *config.Total, expected int64) totalRepor
 		worst: cost.Of(limit, t.Cost().Most()), per: config.Period(limit.Per), what: totalText(t, s.Unit),
 		unit: t.Query.Unit(s.Unit)}
 	if t.Query.MaxTotal != nil {
-		x.MaxTotal = new(cli.NewFigure(*t.Query.MaxTotal))
+		x.MaxTotal = new(cli.NewDigits(*t.Query.MaxTotal))
 	}
 	if limit.Per > 0 {
 		x.nominal = int64((limit.Per-1)/t.Calendar.Unit.Nominal()) + 2
 	}
-	x.Epsilon, x.Worst = cli.NewFigure(x.each.Epsilon), cli.NewFigure(x.worst.Epsilon)
+	x.Epsilon, x.Worst = cli.NewDigits(x.each.Epsilon), cli.NewDigits(x.worst.Epsilon)
 	if expected > 0 {
 		least := expected * int64(len(s.Groups)) * bytesOfUser
 		x.Memory = &totalMemory{least, least * max(1, int64(t.Calendar.Unit.Nominal()/s.Window.Every))}
@@ -76,7 +76,7 @@ func describeTotal(s *config.Stream, t *config.Total, expected int64) totalRepor
 // errorsOf forecasts the errors of a total whose period has that many leaves.
 func errorsOf(leaves int64, m *mechanisms.Total) totalErrors {
 	after := func(leaf int64) int64 { return m.Error95(max(1, leaf)) }
-	figure := func(n int64) cli.Figure { return cli.NewFigure(m.Scale.Length(n)) }
+	figure := func(n int64) cli.Digits { return cli.NewDigits(m.Scale.Length(n)) }
 	return totalErrors{figure(after(leaves / 4)), figure(after(leaves / 2)), figure(after(leaves)),
 		figure(worstError(leaves, m))}
 }

@@ -17,9 +17,9 @@ import (
 type watchReport struct {
 	Watch          string     `json:"watch"`
 	Condition      string     `json:"condition"`
-	Epsilon        cli.Figure `json:"epsilon"`
+	Epsilon        cli.Digits `json:"epsilon"`
 	AtMost         int64      `json:"at_most"`
-	FalseAlarms    cli.Figure `json:"false_alarms"`
+	FalseAlarms    cli.Digits `json:"false_alarms"`
 	FalseAlarmsPer string     `json:"false_alarms_per"`
 	sight
 
@@ -58,8 +58,8 @@ func describeWatch(s *config.Stream, w *config.Watch, expected int64) watchRepor
 		looks = fmt.Sprintf("the groups of each window: at most %d", w.Query.Groups)
 	}
 	return watchReport{of: w, looks: looks, Watch: w.Name, Condition: condition.String(),
-		words: condition.Words(s.Unit), capped: s.MaxWindows != nil, Epsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost,
-		FalseAlarms: cli.NewFigure(w.Query.FalseAlarms), FalseAlarmsPer: config.Duration(w.FalseAlarmsPer),
+		words: condition.Words(s.Unit), capped: s.MaxWindows != nil, Epsilon: cli.NewDigits(w.Query.Epsilon), AtMost: w.AtMost,
+		FalseAlarms: cli.NewDigits(w.Query.FalseAlarms), FalseAlarmsPer: config.Duration(w.FalseAlarmsPer),
 		sight: sees(w.Mechanism, expected)}
 }
 
@@ -102,12 +102,12 @@ type changeReport struct {
 	Release      string      `json:"release"`
 	Statistic    string      `json:"statistic"`
 	Mechanism    string      `json:"mechanism"`
-	Low          cli.Figure  `json:"low"`
-	High         cli.Figure  `json:"high"`
-	WatchEpsilon cli.Figure  `json:"watch_epsilon"`
-	Epsilon      cli.Figure  `json:"epsilon"`
+	Low          cli.Digits  `json:"low"`
+	High         cli.Digits  `json:"high"`
+	WatchEpsilon cli.Digits  `json:"watch_epsilon"`
+	Epsilon      cli.Digits  `json:"epsilon"`
 	AtMost       int64       `json:"at_most"`
-	Worst        cli.Figure  `json:"epsilon_at_most"`
+	Worst        cli.Digits  `json:"epsilon_at_most"`
 	Excess       float64     `json:"excess_95"`
 	Draw         valueReport `json:"draw"`
 
@@ -119,10 +119,10 @@ func describeChange(s *config.Stream, w *config.Change, public forecast.Public) 
 	limit, q := s.Budget.Limit, w.Release.Query
 	p := q.Probabilities()[0]
 	x := changeReport{of: w, Release: w.Name, Statistic: string(q.Statistic), Mechanism: w.Release.Mechanism.Name(),
-		Low: cli.NewFigure(p.Sub(w.Tolerance)), High: cli.NewFigure(p.Add(w.Tolerance)),
-		WatchEpsilon: cli.NewFigure(w.Query.Epsilon), AtMost: w.AtMost, Excess: w.Mechanism.Excess95(),
+		Low: cli.NewDigits(p.Sub(w.Tolerance)), High: cli.NewDigits(p.Add(w.Tolerance)),
+		WatchEpsilon: cli.NewDigits(w.Query.Epsilon), AtMost: w.AtMost, Excess: w.Mechanism.Excess95(),
 		each: cost.Of(limit, w.Cost().Items), draw: cost.Of(limit, w.Redraw()), worst: cost.Of(limit, w.Cost().Most())}
-	x.Epsilon, x.Worst = cli.NewFigure(x.draw.Epsilon), cli.NewFigure(x.worst.Epsilon)
+	x.Epsilon, x.Worst = cli.NewDigits(x.draw.Epsilon), cli.NewDigits(x.worst.Epsilon)
 	public.CountEpsilon = 0 // it is drawn without the count
 	values, err := describeValues(w.Release, public)
 	if err == nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Figure is a decimal that is a number in JSON, not a string.
-type Figure struct{ decimal.Decimal }
+// Digits is a decimal that is a number in JSON, not a string.
+type Digits struct{ decimal.Decimal }
 
-// NewFigure makes a figure.
-func NewFigure(d decimal.Decimal) Figure { return Figure{d} }
+// NewDigits makes a figure.
+func NewDigits(d decimal.Decimal) Digits { return Digits{d} }
 
 // MarshalJSON implements [json.Marshaler].
-func (f Figure) MarshalJSON() ([]byte, error) { return json.Marshal(json.Number(f.String())) }
+func (d Digits) MarshalJSON() ([]byte, error) { return json.Marshal(json.Number(d.String())) }
 
 // Short writes a number with at least three significant digits and no exponent.
 func Short(x float64) string {

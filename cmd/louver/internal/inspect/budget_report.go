@@ -25,8 +25,8 @@ type streamReport struct {
 	ledger.StreamFigures
 	// Epsilon and Delta are what a window costs. They are nil if the definition is not known, or draws nothing in every
 	// window.
-	Epsilon *cli.Figure `json:"epsilon_per_window,omitempty"`
-	Delta   *cli.Figure `json:"delta_per_window,omitempty"`
+	Epsilon *cli.Digits `json:"epsilon_per_window,omitempty"`
+	Delta   *cli.Digits `json:"delta_per_window,omitempty"`
 	// besides names what else is published about windows, at a cost of its own.
 	besides string
 	window  cost.Loss
@@ -36,10 +36,10 @@ type limitReport struct {
 	ledger.Figures
 	// DayEpsilon and DayDelta bound what the windows that end in any 24 hours cost. They are nil if no known definition
 	// of a stream is paid by the budget.
-	DayEpsilon *cli.Figure `json:"epsilon_per_day,omitempty"`
-	DayDelta   *cli.Figure `json:"delta_per_day,omitempty"`
+	DayEpsilon *cli.Digits `json:"epsilon_per_day,omitempty"`
+	DayDelta   *cli.Digits `json:"delta_per_day,omitempty"`
 	// DaySum is the plain sum of the same windows, where that is more.
-	DaySum *cli.Figure `json:"epsilon_per_day_sum,omitempty"`
+	DaySum *cli.Digits `json:"epsilon_per_day_sum,omitempty"`
 
 	day cost.Loss
 }
@@ -52,7 +52,7 @@ func withMost(r ledger.Report, editions []config.Edition, now time.Time) budgetR
 		x := streamReport{StreamFigures: of}
 		if s := file.Stream(of.Stream); s != nil && len(s.Price()) > 0 {
 			x.window, x.besides = file.Payer(s.Budget, now).Lost(s.Cost(now), 1), config.Besides(s)
-			x.Epsilon, x.Delta = new(cli.NewFigure(x.window.Epsilon)), new(cli.NewFigure(x.window.Delta))
+			x.Epsilon, x.Delta = new(cli.NewDigits(x.window.Epsilon)), new(cli.NewDigits(x.window.Delta))
 		}
 		all.Streams = append(all.Streams, x)
 	}
@@ -60,7 +60,7 @@ func withMost(r ledger.Report, editions []config.Edition, now time.Time) budgetR
 		x := limitReport{Figures: of}
 		if i := slices.IndexFunc(file.Budgets, func(b *config.Budget) bool { return b.Name == of.Budget }); i >= 0 {
 			x.day = file.Payer(file.Budgets[i], now).InAnyDay()
-			x.DayEpsilon, x.DayDelta, x.DaySum = new(cli.NewFigure(x.day.Epsilon)), new(cli.NewFigure(x.day.Delta)),
+			x.DayEpsilon, x.DayDelta, x.DaySum = new(cli.NewDigits(x.day.Epsilon)), new(cli.NewDigits(x.day.Delta)),
 				SumOf(x.day)
 		}
 		all.Budgets = append(all.Budgets, x)
