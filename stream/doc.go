@@ -59,8 +59,8 @@
 // A stream has one ordered list of figures ([config.Stream.Figures]). Each is of one of the [config.Kinds], and says
 // itself what it costs, which series it has, and how it would be under another budget. So prices, names, retention and
 // pages go through figures and know no kinds. A kind is a file in config, a row and a form in parse (kinds.go), a row
-// in the ledger if it has instances (ledger/continual.go), and a draw in decide (step.go). Whoever has more to say of
-// one kind asks [config.All] or [config.Of].
+// in the ledger if it has instances (ledger/continual.go), and a draw in decide (continual.go). Whoever has more to say
+// of one kind asks [config.All] or [config.Of].
 //
 // release/decide/testdata/recorded has recorded topics. The stage must write the same bytes again, so a change that is
 // meant to change no figure and no charge can be seen to change none.

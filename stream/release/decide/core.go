@@ -99,7 +99,7 @@ type Core struct {
 
 	gather     *windows.Gathering
 	attendance *attendance.Attendance
-	lookout    *lookout
+	tests      *tests
 	notes      *notes
 	priors     []*prior // of the programs
 	last       mergedParts
@@ -163,7 +163,7 @@ func (c *Core) take(here ...*program) (err error) {
 	}
 	c.notes = &notes{Core: c, of: map[*attendance.Lane]*tallying{}}
 	c.queue = slices.Clone(c.budgets)
-	c.lookout, err = newLookout(c)
+	c.tests, err = newTests(c)
 	return err
 }
 

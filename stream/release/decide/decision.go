@@ -44,8 +44,8 @@ func (c *Core) begin(t turn) error {
 func (c *Core) beginWindow(d *decision) (err error) {
 	p, e := c.programs[d.lane.Place], &d.entry
 	*e = p.entry(c.App, d.window)
-	e.Continual = c.lookout.steps(p, d.window)
-	d.open, e.Ended = c.lookout.resume(p)
+	e.Continual = c.tests.describe(p, d.window)
+	d.open, e.Ended = c.tests.resume(p)
 	if err := c.settle(d); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (c *Core) fed(d *decision, merged *windows.Merger, lost bool) error {
 			return err
 		}
 	}
-	if err := c.lookout.look(p, e, d.open, merged); err != nil || e.Reason != "" {
+	if err := c.tests.look(p, e, d.open, merged); err != nil || e.Reason != "" {
 		return err
 	}
 	learned := c.priors[d.lane.Place]

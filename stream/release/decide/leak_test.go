@@ -374,17 +374,17 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 			m := config.All[*config.Total](p.stream)[i].Mechanism
 			m.Strategy = scriptedTotal{m.Strategy, random, leaks}
 		}
-		for i := range p.steps {
-			if p.steps[i].tester != nil {
-				p.steps[i].tester = scriptedTester{random, leaks}
+		for i := range p.continual {
+			if p.continual[i].tester != nil {
+				p.continual[i].tester = scriptedTester{random, leaks}
 			}
-			if f, ok := p.steps[i].kind.(*onChange); ok {
+			if f, ok := p.continual[i].kind.(*changer); ok {
 				f.mechanism = scripted{f.mechanism, f.query, random}
 			}
 		}
 		core, lines := observer.New(zap.DebugLevel)
 		d := newDecider(t, p, zap.New(core), "old")
-		d.lookout.seal = openSeal{}
+		d.tests.seal = openSeal{}
 		d.paid = ledger.PaidElsewhere{"elsewhere": new(decimal.NewFromInt(3))}
 		w := p.schedule.First()
 		for i := range 8 {

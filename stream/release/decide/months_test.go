@@ -64,7 +64,7 @@ func TestFalseAlarmsOfMonths(t *testing.T) {
 	if alarms >= most || alarms <= mean/3 {
 		t.Errorf("%v months of %d have a false alarm, want less than %.0f and more than %.0f", alarms, n, most, mean/3)
 	}
-	p.steps[0].tester = testerOf{config.All[*config.Watch](programOf(t, strings.Replace(monthly, "MONTH", "5m", 1)).stream)[0].Mechanism}
+	p.continual[0].tester = testerOf{config.All[*config.Watch](programOf(t, strings.Replace(monthly, "MONTH", "5m", 1)).stream)[0].Mechanism}
 	const control = 200
 	if alarms := float64(falseAlarms(t, p, control)); alarms < eta*control+l/3+math.Sqrt(l*l/9+2*eta*control*l) {
 		t.Errorf("with a smaller margin %v of %d months have a false alarm, which is not noticed", alarms, control)
@@ -97,12 +97,12 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 		d.own.State = ledger.NewState("app", 0)
 		for w, more := p.schedule.First(), true; more; w, more = p.schedule.Next(w) {
 			e := p.entry("app", w)
-			e.Continual = d.lookout.steps(p, w)
-			open, _ := d.lookout.resume(p)
+			e.Continual = d.tests.describe(p, w)
+			open, _ := d.tests.resume(p)
 			if err := d.own.State.Books.Settle(&e); err != nil {
 				t.Fatal(err)
 			}
-			if err := d.lookout.look(p, &e, open, merged); err != nil {
+			if err := d.tests.look(p, &e, open, merged); err != nil {
 				t.Fatal(err)
 			}
 			if e.Continual[0].Fires() != nil {

@@ -20,13 +20,13 @@ import (
 
 // program is one definition of a stream, with everything that is drawn for its windows.
 type program struct {
-	stream   *config.Stream
-	epoch    uint32
-	schedule windows.Schedule
-	draws    []draw
-	steps    []step          // the stream's alarms and figures on change
-	releases []record.Series // what the draws release, in the order of the configuration, and what is computed from it
-	price    []budget.Item
+	stream    *config.Stream
+	epoch     uint32
+	schedule  windows.Schedule
+	draws     []draw
+	continual []continual     // the stream's figures that one charge pays for in many windows
+	releases  []record.Series // what the draws release, in the order of the configuration, and what is computed from it
+	price     []budget.Item
 	// lanes are those of the session that decides here.
 	lanes attendance.Lanes
 	rules ledger.Rules // of the list, if groups are found
@@ -37,7 +37,7 @@ type program struct {
 
 func newProgram(e config.Edition) *program {
 	s := e.Stream
-	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, steps: newSteps(s), price: s.Price(),
+	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, continual: newContinual(s), price: s.Price(),
 		random: rand.Reader, releases: s.Series()}
 	if s.Found != nil {
 		p.rules = newRules(s)

@@ -214,11 +214,11 @@ func TestASecretThatCannotBeOpened(t *testing.T) {
 // TestWatchesNeedAKey: without the app's key nothing is armed.
 func TestWatchesNeedAKey(t *testing.T) {
 	c := &Core{programs: []*program{alarmedProgram(t, "1000000", "1")}}
-	if _, err := newLookout(c); err == nil {
+	if _, err := newTests(c); err == nil {
 		t.Error("there is a seal without a key")
 	}
 	c.WatchKey = make([]byte, 32)
-	if l, err := newLookout(c); err != nil || l.seal == nil {
+	if l, err := newTests(c); err != nil || l.seal == nil {
 		t.Errorf("%v, %v", l, err)
 	}
 }

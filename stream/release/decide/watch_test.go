@@ -52,7 +52,7 @@ func (d *decider) sealing(key byte) *decider {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.lookout.seal = s
+	d.tests.seal = s
 	return d
 }
 
@@ -165,12 +165,12 @@ func TestAWatchLooksAtEverybody(t *testing.T) {
 	}
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	e := p.entry("app", p.schedule.First())
-	e.Continual = d.lookout.steps(p, p.schedule.First())
-	open, _ := d.lookout.resume(p)
+	e.Continual = d.tests.describe(p, p.schedule.First())
+	open, _ := d.tests.resume(p)
 	if err := d.own.State.Books.Settle(&e); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.lookout.look(p, &e, open, c); err != nil {
+	if err := d.tests.look(p, &e, open, c); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.own.State.Books.Finish(&e); err != nil {
@@ -268,7 +268,7 @@ func (a traced) LookFrom(groups []*mechanisms.Sample, _ []int64, random io.Reade
 func TestOneSecretFromArmingToFiring(t *testing.T) {
 	p := alarmedProgram(t, "1000000", "9")
 	looked := []string{}
-	p.steps[0].tester = traced{new(int), &looked, ""}
+	p.continual[0].tester = traced{new(int), &looked, ""}
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	for range 7 {
 		d.next(nil)
@@ -286,7 +286,7 @@ func TestEveryStreamHasItsOwnSecret(t *testing.T) {
 	p, q := alarmedProgram(t, "1000000", "9"), alarmedProgram(t, "1000000", "9")
 	q.stream.Name, q.stream.Budget = "t", p.stream.Budget
 	armed, ofP, ofQ := new(int), []string{}, []string{}
-	p.steps[0].tester, q.steps[0].tester = traced{armed, &ofP, ""}, traced{armed, &ofQ, ""}
+	p.continual[0].tester, q.continual[0].tester = traced{armed, &ofP, ""}, traced{armed, &ofQ, ""}
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	for range 2 {
 		d.goesOn(nil, nil, p, q)

@@ -10,22 +10,22 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// onChange draws a figure that is published on change.
+// changer draws a figure that is published on change.
 //
 // The draw knows nothing of earlier values. A value is repeated as long as the test does not fire, and a measure that
 // learnt from them would take each repeat for a new observation.
-type onChange struct {
+type changer struct {
 	draw
 	of   *config.Change
 	grid *mechanisms.Grid
 	unit string
 }
 
-func newOnChange(s *config.Stream, of *config.Change) *onChange {
-	return &onChange{newDraw(of.Release, 0), of, s.Grid, s.Unit}
+func newChanger(s *config.Stream, of *config.Change) *changer {
+	return &changer{newDraw(of.Release, 0), of, s.Grid, s.Unit}
 }
 
-func (c *onChange) describe(s *ledger.Continual, _ windows.Window) {
+func (c *changer) describe(s *ledger.Continual, _ windows.Window) {
 	s.Change = &ledger.Change{Release: c.of.Drawn(), First: c.of.Cost().First}
 }
 
@@ -36,7 +36,7 @@ func (c *onChange) describe(s *ledger.Continual, _ windows.Window) {
 // One user loses at most ε_test through all tests of the instance and ε_draw through the one draw that follows,
 // whatever they sent: see config.Change.Cost. In the window in which the values begin, all groups are drawn and none
 // is tested.
-func (c *onChange) look(e *ledger.Entry, s *ledger.Continual, open armed, samples []*mechanisms.Sample, random io.Reader,
+func (c *changer) look(e *ledger.Entry, s *ledger.Continual, open armed, samples []*mechanisms.Sample, random io.Reader,
 	timed Timer) error {
 	if s.Change.DrawsAll(*s) {
 		for g := range samples {
@@ -62,7 +62,7 @@ func (c *onChange) look(e *ledger.Entry, s *ledger.Continual, open armed, sample
 }
 
 // redraw draws the value of a group.
-func (c *onChange) redraw(s *ledger.Continual, group int, sample *mechanisms.Sample, random io.Reader,
+func (c *changer) redraw(s *ledger.Continual, group int, sample *mechanisms.Sample, random io.Reader,
 	timed Timer) error {
 	done := timed(string(c.query.Statistic))
 	drawn, err := c.mechanism.Draw(sample, mechanisms.Public{}, random)

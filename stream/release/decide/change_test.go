@@ -170,7 +170,7 @@ func TestRepeatedValuesTeachNothing(t *testing.T) {
 		t.Fatalf("%d draws, of which %d learn, want 1 and 1", len(p.draws), len(newPrior(p).series))
 	}
 	given := []mechanisms.Public{}
-	drawn := p.steps[0].kind.(*onChange)
+	drawn := p.continual[0].kind.(*changer)
 	drawn.mechanism = noting{drawn.mechanism, &given}
 	d := newDecider(t, p, zap.NewNop()).sealing(1)
 	for i := range 6 {

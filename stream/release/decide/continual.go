@@ -15,9 +15,9 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// step is one of a stream's alarms, figures on change and totals. tester arms its instances, and kind is what differs
-// between the three.
-type step struct {
+// continual is one of a stream's figures that one charge pays for in many windows. tester arms its instances, and kind
+// is what differs between them.
+type continual struct {
 	*config.Head
 	cost   config.Cost
 	noun   string
@@ -25,13 +25,13 @@ type step struct {
 	kind   kind
 }
 
-// kind is an [alarm], an [onChange] or a [total].
+// kind is a [watcher], a [changer] or a [total].
 type kind interface {
 	// describe fills in what the definition says of the kind, and of a window before it is settled.
 	describe(s *ledger.Continual, w windows.Window)
 }
 
-// looker is an [alarm] or an [onChange].
+// looker is a [watcher] or a [changer].
 type looker interface {
 	kind
 	// look has an open instance look at the samples of a settled entry's groups, and records what it finds.
@@ -39,32 +39,32 @@ type looker interface {
 		timed Timer) error
 }
 
-// newSteps makes the steps of a stream, in the order of [config.Stream.Lasting].
-func newSteps(s *config.Stream) (all []step) {
+// newContinual makes the continual figures of a stream, in the order of [config.Stream.Lasting].
+func newContinual(s *config.Stream) (all []continual) {
 	for _, f := range s.Lasting() {
-		x := step{Head: f.Heading(), cost: f.Cost(), noun: config.Kinds[f.Kind()].Noun}
+		x := continual{Head: f.Heading(), cost: f.Cost(), noun: config.Kinds[f.Kind()].Noun}
 		switch of := f.(type) {
 		case config.Adder:
 			x.kind = total{s, of.Adds()}
 		case *config.Watch:
-			x.tester, x.kind = testerOf{of.Mechanism}, alarm{of}
+			x.tester, x.kind = testerOf{of.Mechanism}, watcher{of}
 		case *config.Change:
-			x.tester, x.kind = testerOf{of.Mechanism}, newOnChange(s, of)
+			x.tester, x.kind = testerOf{of.Mechanism}, newChanger(s, of)
 		}
 		all = append(all, x)
 	}
 	return all
 }
 
-// alarm records the group in which the instance fires.
-type alarm struct{ of *config.Watch }
+// watcher records the group in which the instance fires.
+type watcher struct{ of *config.Watch }
 
-func (a alarm) describe(s *ledger.Continual, _ windows.Window) {
+func (a watcher) describe(s *ledger.Continual, _ windows.Window) {
 	s.Watch = &ledger.Watch{Excess95: ledger.Error(a.of.Mechanism.Excess95()), Hold: int64(a.of.Hold.Seconds()),
 		Always: a.of.Always}
 }
 
-func (a alarm) look(e *ledger.Entry, s *ledger.Continual, open armed, samples []*mechanisms.Sample, random io.Reader,
+func (a watcher) look(e *ledger.Entry, s *ledger.Continual, open armed, samples []*mechanisms.Sample, random io.Reader,
 	_ Timer) error {
 	var names []string
 	var looked []*mechanisms.Sample
@@ -118,7 +118,7 @@ func drawTotal(t attendance.Looking, e *ledger.Entry, random io.Reader, timed Ti
 	return nil
 }
 
-// tester makes the instances of a step. testerOf makes one of a [watch.Watch]. Tests have their own.
+// tester makes the instances of a test. testerOf makes one of a [watch.Watch]. Tests of this package have their own.
 type tester interface {
 	Arm(random io.Reader) (armed, error)
 	Resume(secret []byte) (armed, error)
@@ -136,7 +136,7 @@ type testerOf struct{ watch *watch.Watch }
 func (a testerOf) Arm(random io.Reader) (armed, error) { return a.watch.Arm(random) }
 func (a testerOf) Resume(secret []byte) (armed, error) { return a.watch.Resume(secret) }
 
-// instance is an armed instance of a step, and its number.
+// instance is an armed instance of a test, and its number.
 type instance struct {
 	number int64
 	armed

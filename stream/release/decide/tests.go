@@ -10,7 +10,7 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A stream's alarms and figures on change look at every window once its parts are merged. This includes windows whose
+// A stream's watches and releases on change look at every window once its parts are merged. This includes windows whose
 // figures the budget cannot pay: an armed instance is paid already. They look at everybody, whatever max_windows says.
 // If a part of the window was lost, they look at what is left.
 //
@@ -19,7 +19,7 @@ import (
 // because another instance would have to be paid for them. So one person loses the ε of one instance, whatever happens
 // in a window.
 //
-// Where groups are found, an alarm looks at the list of each window, or at those of its groups that are always listed.
+// Where groups are found, a watch looks at the list of each window, or at those of its groups that are always listed.
 // Lists follow from what was published, so this is AboveThreshold with questions that are chosen adaptively.
 //
 // Privacy: fix everything that is published, and with it every list, and so every question. An instance contributes one
@@ -30,36 +30,36 @@ import (
 // factors of discoveries and draws by what these are charged. All charges add up, whichever of them chose what another
 // one looked at.
 //
-// A window whose list is empty has no steps: an instance would be armed, and charged, for nothing.
+// A window whose list is empty has no tests: an instance would be armed, and charged, for nothing.
 //
 // An instance that cannot be opened ends, and stays charged. It is never armed again with the same secret.
 
-// lookout arms the instances of steps and has them look.
-type lookout struct {
+// tests arms the instances of watches and of releases on change, and has them look.
+type tests struct {
 	*Core
 	seal sealer // nil without tests
 }
 
-func newLookout(c *Core) (*lookout, error) {
-	l := &lookout{Core: c}
+func newTests(c *Core) (*tests, error) {
+	ts := &tests{Core: c}
 	if !slices.ContainsFunc(c.programs, func(p *program) bool {
-		return slices.ContainsFunc(p.steps, func(s step) bool { return s.tester != nil })
+		return slices.ContainsFunc(p.continual, func(s continual) bool { return s.tester != nil })
 	}) {
-		return l, nil
+		return ts, nil
 	}
 	var err error
-	l.seal, err = newSeal(c.App, c.WatchKey)
-	return l, err
+	ts.seal, err = newSeal(c.App, c.WatchKey)
+	return ts, err
 }
 
-// steps describes the steps of a program for a window, before they are settled. An instance ends with the last window
-// of the stream, or of the last definition of the stream that has the step.
-func (l *lookout) steps(p *program, w windows.Window) (all []ledger.Continual) {
+// describe says what the definition says of a program's continual figures in a window, before they are settled. An
+// instance ends with the last window of the stream, or of the last definition of the stream that has the figure.
+func (ts *tests) describe(p *program, w windows.Window) (all []ledger.Continual) {
 	_, more := p.schedule.After(w.End)
-	for _, of := range p.steps {
+	for _, of := range p.continual {
 		s := ledger.Continual{Name: of.Name, Definition: of.Definition, Cost: of.cost.Items, AtMost: of.cost.AtMost}
-		s.Last = !more && !slices.ContainsFunc(l.editions[p.stream.Name], func(o *program) bool {
-			return o != p && l.watching(o, p.stream.Budget.Name, of.Name, of.Definition)
+		s.Last = !more && !slices.ContainsFunc(ts.editions[p.stream.Name], func(o *program) bool {
+			return o != p && ts.watching(o, p.stream.Budget.Name, of.Name, of.Definition)
 		})
 		of.kind.describe(&s, w)
 		all = append(all, s)
@@ -67,33 +67,33 @@ func (l *lookout) steps(p *program, w windows.Window) (all []ledger.Continual) {
 	return all
 }
 
-// resume opens the armed instances of a program. open has a place for each step of the program. ended are instances of
+// resume opens the armed instances of a program. open has a place for each continual figure. ended are instances of
 // the budget that look at no more windows: those that cannot be opened, totals that are lost, and those of definitions
 // that are over.
-func (l *lookout) resume(p *program) (open []instance, ended []ledger.Instance) {
-	open = make([]instance, len(p.steps))
-	for _, o := range l.own.Books.Open(p.stream.Budget.Name) {
-		if !l.watched(p.stream.Budget.Name, o) {
-			if l.editions[o.Stream] != nil { // otherwise a worker with newer definitions has armed it
+func (ts *tests) resume(p *program) (open []instance, ended []ledger.Instance) {
+	open = make([]instance, len(p.continual))
+	for _, o := range ts.own.Books.Open(p.stream.Budget.Name) {
+		if !ts.watched(p.stream.Budget.Name, o) {
+			if ts.editions[o.Stream] != nil { // otherwise a worker with newer definitions has armed it
 				ended = append(ended, o.Instance)
 			}
 			continue
 		}
-		if l.attendance.Lost(o.Instance) {
+		if ts.attendance.Lost(o.Instance) {
 			ended = append(ended, o.Instance)
 			continue
 		}
-		for i, of := range p.steps {
+		for i, of := range p.continual {
 			if of.tester == nil || o.Stream != p.stream.Name || o.Name != of.Name || o.Definition != of.Definition {
 				continue
 			}
-			secret, err := l.seal.open(p.stream.Budget.Name, o.Instance, o.Definition, o.Sealed)
+			secret, err := ts.seal.open(p.stream.Budget.Name, o.Instance, o.Definition, o.Sealed)
 			if err == nil {
 				open[i].number = o.Number
 				open[i].armed, err = of.Resume(secret)
 			}
 			if err != nil {
-				l.say(Line{Error, "the secret of a watch cannot be opened: this instance ends, and stays charged",
+				ts.say(Line{Error, "the secret of a watch cannot be opened: this instance ends, and stays charged",
 					[]Field{{"stream", o.Stream}, {"watch", o.Name}, {"instance", o.Number}}})
 				ended = append(ended, o.Instance)
 			}
@@ -103,15 +103,15 @@ func (l *lookout) resume(p *program) (open []instance, ended []ledger.Instance) 
 }
 
 // watched reports whether an instance may still look at a window of some program.
-func (l *lookout) watched(budget string, o ledger.Open) bool {
-	return slices.ContainsFunc(l.editions[o.Stream],
-		func(p *program) bool { return l.watching(p, budget, o.Name, o.Definition) })
+func (ts *tests) watched(budget string, o ledger.Open) bool {
+	return slices.ContainsFunc(ts.editions[o.Stream],
+		func(p *program) bool { return ts.watching(p, budget, o.Name, o.Definition) })
 }
 
-// watching reports whether a program has windows left, this step and this budget.
-func (l *lookout) watching(p *program, budget, name, definition string) bool {
+// watching reports whether a program has windows left, this figure and this budget.
+func (ts *tests) watching(p *program, budget, name, definition string) bool {
 	if p.stream.Budget.Name != budget ||
-		!slices.ContainsFunc(p.steps, func(s step) bool { return s.Name == name && s.Definition == definition }) {
+		!slices.ContainsFunc(p.continual, func(s continual) bool { return s.Name == name && s.Definition == definition }) {
 		return false
 	}
 	_, more := p.lanes.Windows.Next()
@@ -119,7 +119,7 @@ func (l *lookout) watching(p *program, budget, name, definition string) bool {
 }
 
 // look has the tests of a settled entry look at everybody in its window, in the order of the groups.
-func (l *lookout) look(p *program, e *ledger.Entry, open []instance, merged *windows.Merger) error {
+func (ts *tests) look(p *program, e *ledger.Entry, open []instance, merged *windows.Merger) error {
 	if !slices.ContainsFunc(e.Continual, func(s ledger.Continual) bool { return s.Tests() && s.Looks() }) {
 		return nil
 	}
@@ -130,17 +130,17 @@ func (l *lookout) look(p *program, e *ledger.Entry, open []instance, merged *win
 	}
 	for i := range e.Continual {
 		if s := &e.Continual[i]; s.Tests() && s.Looks() {
-			if err := l.lookOnce(p.steps[i], e, s, open[i], samples, random); err != nil {
-				return fmt.Errorf("%s %s of stream %s: %w", p.steps[i].noun, s.Name, e.Stream, err)
+			if err := ts.lookOnce(p.continual[i], e, s, open[i], samples, random); err != nil {
+				return fmt.Errorf("%s %s of stream %s: %w", p.continual[i].noun, s.Name, e.Stream, err)
 			}
 		}
 	}
 	return nil
 }
 
-// lookOnce has one step look, after it has armed the instance if it is a new one.
-func (l *lookout) lookOnce(of step, e *ledger.Entry, s *ledger.Continual, open instance, samples []*mechanisms.Sample,
-	random io.Reader) error {
+// lookOnce has one test look, after it has armed the instance if it is a new one.
+func (ts *tests) lookOnce(of continual, e *ledger.Entry, s *ledger.Continual, open instance,
+	samples []*mechanisms.Sample, random io.Reader) error {
 	if s.Arms {
 		var err error
 		if open.armed, err = of.Arm(random); err != nil {
@@ -152,12 +152,12 @@ func (l *lookout) lookOnce(of step, e *ledger.Entry, s *ledger.Continual, open i
 		}
 		open.number = s.Instance
 		name := ledger.Instance{Stream: e.Stream, Name: s.Name, Number: s.Instance}
-		if s.Sealed, err = l.seal.close(e.Budget, name, s.Definition, secret); err != nil {
+		if s.Sealed, err = ts.seal.close(e.Budget, name, s.Definition, secret); err != nil {
 			return err
 		}
 	}
 	if open.armed == nil || open.number != s.Instance {
 		return fmt.Errorf("instance %d is to look, but instance %d is open", s.Instance, open.number)
 	}
-	return of.kind.(looker).look(e, s, open, samples, random, l.Timed)
+	return of.kind.(looker).look(e, s, open, samples, random, ts.Timed)
 }
