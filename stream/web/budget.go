@@ -216,9 +216,9 @@ func (s source) addInstances(books *ledger.Books, of *config.Stream) error {
 	return nil
 }
 
-// entry returns what the figure's window, or the period of a discovery, was charged, as an entry like e. A price that
+// entry returns what the point's window, or the period of a discovery, was charged, as an entry like e. A price that
 // is not in the record is that of the newest definition.
-func (f *figure) entry(e ledger.Entry, price []budget.Item) ledger.Entry {
+func (f *point) entry(e ledger.Entry, price []budget.Item) ledger.Entry {
 	e.WindowStart, e.WindowEnd, e.Reason, e.Price = time.Unix(f.start, 0).UTC(), time.Unix(f.end, 0).UTC(), "", price
 	switch {
 	case f.series.watch: // the window itself had no releases
@@ -231,20 +231,20 @@ func (f *figure) entry(e ledger.Entry, price []budget.Item) ledger.Entry {
 	return e
 }
 
-// windows returns one figure of each window of a stream, in order: one that says whether the window was paid for, if it
+// windows returns one point of each window of a stream, in order: one that says whether the window was paid for, if it
 // has any. priced leaves out windows that have none.
-func (s *Store) windows(stream string, priced bool) []*figure {
+func (s *Store) windows(stream string, priced bool) []*point {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var all []*figure
+	var all []*point
 	add := func(watches bool) {
 		for _, e := range s.series {
-			if e.stream != stream || e.discovery || e.rollup || e.watch != watches || covers(all, e.figures) {
+			if e.stream != stream || e.discovery || e.rollup || e.watch != watches || covers(all, e.points) {
 				continue
 			}
-			all = append(all, e.figures...)
-			slices.SortStableFunc(all, (*figure).order)
-			all = slices.CompactFunc(all, func(a, b *figure) bool { return a.order(b) == 0 })
+			all = append(all, e.points...)
+			slices.SortStableFunc(all, (*point).order)
+			all = slices.CompactFunc(all, func(a, b *point) bool { return a.order(b) == 0 })
 		}
 	}
 	add(false)
@@ -254,9 +254,9 @@ func (s *Store) windows(stream string, priced bool) []*figure {
 	return all
 }
 
-// covers reports whether the windows of some figures are all among those of others, both in order. The series of a
+// covers reports whether the windows of some points are all among those of others, both in order. The series of a
 // group that is found has gaps: it leaves the list and comes back.
-func covers(all, some []*figure) bool {
+func covers(all, some []*point) bool {
 	at := 0
 	for _, f := range some {
 		for at < len(all) && all[at].order(f) < 0 {
@@ -271,7 +271,7 @@ func covers(all, some []*figure) bool {
 
 // newestOfStreams returns one of the newest records of each stream.
 func (s *Store) newestOfStreams() (newest []outputs.Record, err error) {
-	var last *figure
+	var last *point
 	keep := func() error {
 		if last == nil {
 			return nil

@@ -33,7 +33,7 @@ func (c comparisons) answer(w http.ResponseWriter, r *http.Request) error {
 	if a.end != 0 {
 		return c.ranges(w, r, a, b)
 	}
-	var found [2]*figure
+	var found [2]*point
 	var records [2]outputs.Record
 	for i, id := range []identity{a, b} {
 		f := c.store.record(id.stream, id.group, id.release, id.start)
@@ -164,7 +164,7 @@ type signal struct {
 	compare.Signal
 }
 
-// course says of a series whether the newest wanted figure is compared with those before. Only if it is, a series
+// course says of a series whether the newest wanted point is compared with those before. Only if it is, a series
 // without a signal has not changed by more than is explained. The JSON names are public.
 type course struct {
 	Stream   string `json:"stream"`
@@ -173,7 +173,7 @@ type course struct {
 	Compared bool   `json:"compared"`
 }
 
-// answer answers with the signals among the wanted figures, by the ends of their windows.
+// answer answers with the signals among the wanted points, by the ends of their windows.
 func (s signals) answer(w http.ResponseWriter, r *http.Request) error {
 	p := query(r, "stream", "group", "release", "from", "to", "last")
 	want := p.stretch()
@@ -198,18 +198,18 @@ func (s signals) answer(w http.ResponseWriter, r *http.Request) error {
 
 // alpha divides the false marks of a day among its windows. Of windows of a day or more, each has all of them.
 func (s signals) alpha(h history) float64 {
-	every := h.figures[0].end - h.figures[0].start
+	every := h.points[0].end - h.points[0].start
 	if of := s.definition(h.of.stream); of != nil {
 		every = int64(of.Window.Every / time.Second)
 	}
 	return compare.FalseMarksPerDay * min(1, float64(every)/day)
 }
 
-// history is the wanted figures of a series, after those that they are compared with.
+// history is the wanted points of a series, after those that they are compared with.
 type history struct {
-	of      *series
-	figures []*figure
-	wanted  int // how many of them, at the end, are wanted
+	of     *series
+	points []*point
+	wanted int // how many of them, at the end, are wanted
 }
 
 // histories returns those of the wanted series, except series that are not of figures. What is said of a figure depends
@@ -220,22 +220,22 @@ func (s *Store) histories(want selection) (all []history) {
 		if e.watch || e.discovery || len(wanted) == 0 {
 			return
 		}
-		last := slices.Index(e.figures, wanted[len(wanted)-1])
+		last := slices.Index(e.points, wanted[len(wanted)-1])
 		first := last + 1 - len(wanted)
-		before := e.figures[max(0, first-compare.Pause)]
+		before := e.points[max(0, first-compare.Pause)]
 		from := before.start - 2*compare.Span(before.end-before.start)
-		begin, _ := slices.BinarySearchFunc(e.figures[:first], from,
-			func(f *figure, from int64) int { return cmp.Compare(f.start, from) })
-		all = append(all, history{of: e, figures: slices.Clone(e.figures[begin : last+1]), wanted: len(wanted)})
+		begin, _ := slices.BinarySearchFunc(e.points[:first], from,
+			func(f *point, from int64) int { return cmp.Compare(f.start, from) })
+		all = append(all, history{of: e, points: slices.Clone(e.points[begin : last+1]), wanted: len(wanted)})
 	})
 	return all
 }
 
-// signals says which of the wanted figures begin a stretch that differs from those before it, and whether the newest is
+// signals says which of the wanted points begin a stretch that differs from those before it, and whether the newest is
 // compared with any.
 func (h history) signals(alpha float64) (found []signal, compared bool, err error) {
-	points := make([]*compare.Point, len(h.figures))
-	for i, f := range h.figures {
+	points := make([]*compare.Point, len(h.points))
+	for i, f := range h.points {
 		r, err := f.decode()
 		if err != nil {
 			return nil, false, err
@@ -245,7 +245,7 @@ func (h history) signals(alpha float64) (found []signal, compared bool, err erro
 	course := compare.NewCourse(points)
 	for i := len(points) - h.wanted; i < len(points); i++ {
 		if one := course.Signal(i, alpha); one != nil {
-			found = append(found, signal{h.of.stream, h.of.group, h.of.release, time.Unix(h.figures[i].end, 0).UTC(),
+			found = append(found, signal{h.of.stream, h.of.group, h.of.release, time.Unix(h.points[i].end, 0).UTC(),
 				*one})
 		}
 	}

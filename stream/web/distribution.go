@@ -66,16 +66,16 @@ func (s distributions) answer(w http.ResponseWriter, r *http.Request) error {
 // histogram finds a record of a series: the newest, or the one whose window ends at a time.
 func (s distributions) histogram(want selection, end int64) (outputs.Record, error) {
 	name := named(want.streams[0], want.groups[0], want.releases[0])
-	figures := s.store.latest(want)
+	points := s.store.latest(want)
 	if end != 0 {
 		want.to, want.last = end, 1
-		figures, _, _ = s.store.find(want, nil, 1)
+		points, _, _ = s.store.find(want, nil, 1)
 	}
-	if len(figures) == 0 || end != 0 && figures[0].end != end {
+	if len(points) == 0 || end != 0 && points[0].end != end {
 		return outputs.Record{}, &problem{http.StatusNotFound,
 			name + " has no such window in memory; api/v1/streams says how far back each stream goes"}
 	}
-	r, err := figures[0].decode()
+	r, err := points[0].decode()
 	switch {
 	case err != nil:
 		return r, err

@@ -85,7 +85,7 @@ type names struct {
 	from   string // the stream whose list it is; "" for its own
 	asOf   int64  // the end of the newest discovery, or of that whose list is in use here
 	other  string // the group for everybody else
-	found  map[string][]*figure
+	found  map[string][]*point
 	newest window // the newest whose list is that of asOf
 }
 
@@ -100,7 +100,7 @@ func (s source) lists() map[string]groupList {
 	all := map[string]*names{}
 	of := func(stream string) *names {
 		if all[stream] == nil {
-			all[stream] = &names{found: map[string][]*figure{}}
+			all[stream] = &names{found: map[string][]*point{}}
 		}
 		return all[stream]
 	}
@@ -111,7 +111,7 @@ func (s source) lists() map[string]groupList {
 	}
 	used := map[string]int64{} // the end of the newest discovery whose list a window of a stream has
 	s.store.each(func(e *series) {
-		newest := e.figures[len(e.figures)-1]
+		newest := e.points[len(e.points)-1]
 		if !e.discovery {
 			used[e.stream] = max(used[e.stream], newest.list)
 			return
@@ -119,7 +119,7 @@ func (s source) lists() map[string]groupList {
 		n := of(e.stream)
 		n.asOf = max(n.asOf, newest.end)
 		if e.group != "" {
-			n.found[e.group] = append(n.found[e.group], e.figures...)
+			n.found[e.group] = append(n.found[e.group], e.points...)
 		}
 	})
 	for stream, end := range used {
@@ -147,7 +147,7 @@ func (s source) lists() map[string]groupList {
 
 // see adds a group to those of the newest window. The groups of a window that uses the newest list are that list.
 func (n *names) see(e *series) {
-	f := e.figures[len(e.figures)-1]
+	f := e.points[len(e.points)-1]
 	if e.other {
 		n.other = e.group
 	}
@@ -219,9 +219,9 @@ func users(n *json.Number) float64 {
 }
 
 // learn adds what discoveries up to the newest one, asOf, have found about a group.
-func (g *groupInfo) learn(findings []*figure, asOf, now int64) {
-	slices.SortFunc(findings, (*figure).order)
-	rows := map[string]*figure{}
+func (g *groupInfo) learn(findings []*point, asOf, now int64) {
+	slices.SortFunc(findings, (*point).order)
+	rows := map[string]*point{}
 	var since, until int64
 	for _, f := range findings {
 		if f.end >= until {

@@ -66,8 +66,8 @@ func (l *live) answer(w http.ResponseWriter, r *http.Request) error {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	for {
-		figures, more, lost := s.reader.next()
-		if s.send(figures, lost, l.store.Reading()) != nil {
+		points, more, lost := s.reader.next()
+		if s.send(points, lost, l.store.Reading()) != nil {
 			return nil
 		}
 		select {
@@ -124,8 +124,8 @@ func (s *session) lost() error {
 }
 
 // send writes what is new: records, and whether Kafka is read.
-func (s *session) send(figures []*figure, lost bool, reading Reading) error {
-	if len(figures) == 0 && !lost && s.reading.same(reading) {
+func (s *session) send(points []*point, lost bool, reading Reading) error {
+	if len(points) == 0 && !lost && s.reading.same(reading) {
 		return nil
 	}
 	return s.write(func() error {
@@ -134,9 +134,9 @@ func (s *session) send(figures []*figure, lost bool, reading Reading) error {
 				return err
 			}
 		}
-		for i, f := range figures {
+		for i, f := range points {
 			s.reader.pass(f)
-			if id := s.reader.at.String(); len(id) <= mostID || i == len(figures)-1 {
+			if id := s.reader.at.String(); len(id) <= mostID || i == len(points)-1 {
 				if _, err := fmt.Fprintf(s.to, "id: %s\n", id); err != nil {
 					return err
 				}

@@ -47,8 +47,8 @@ func (s *Store) read(want selection, from position) *reader {
 func (r *reader) jump() {
 	r.at, r.fresh, r.claimed, r.life = position{}, true, map[partition]bool{}, r.store.life
 	for _, e := range r.store.series {
-		if n := len(e.figures); n > 0 && r.want.wants(e) {
-			at := e.figures[n-1].at
+		if n := len(e.points); n > 0 && r.want.wants(e) {
+			at := e.points[n-1].at
 			if log := r.store.logs[at]; log != nil && log.next > 0 {
 				r.at.reach(at, max(log.next, log.end)-1)
 			}
@@ -63,7 +63,7 @@ func (s *Store) end() int64 { return s.first + int64(len(s.recent)) }
 // next returns the new records, in order within each partition, and a channel that is closed when there may be more.
 // The caller calls pass for each record when done with it. lost says that records may have been missed. The caller then
 // has to look them up, and the reader goes on with the next record.
-func (r *reader) next() (found []*figure, more <-chan struct{}, lost bool) {
+func (r *reader) next() (found []*point, more <-chan struct{}, lost bool) {
 	s := r.store
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -72,15 +72,15 @@ func (r *reader) next() (found []*figure, more <-chan struct{}, lost bool) {
 		r.jump()
 		return nil, s.changed, true
 	}
-	var news []*figure
+	var news []*point
 	if behind {
 		for _, e := range s.series {
 			if r.want.wants(e) {
-				news = append(news, e.figures...)
+				news = append(news, e.points...)
 			}
 		}
 		slices.SortFunc(news,
-			func(a, b *figure) int { return cmp.Or(a.at.compare(b.at), cmp.Compare(a.offset, b.offset)) })
+			func(a, b *point) int { return cmp.Or(a.at.compare(b.at), cmp.Compare(a.offset, b.offset)) })
 	} else {
 		news = s.recent[r.sequence-s.first:]
 	}
@@ -105,7 +105,7 @@ func (r *reader) last(at partition) int64 {
 }
 
 // pass records that the caller is done with a record.
-func (r *reader) pass(f *figure) { r.at.reach(f.at, f.offset) }
+func (r *reader) pass(f *point) { r.at.reach(f.at, f.offset) }
 
 // broken compares a client's position with what the Store has read. The position does not fit if later records have
 // been dropped or were never read, or if it is beyond the end of the partition, as after a topic was recreated.

@@ -90,7 +90,7 @@ func (p *parameters) form(r *http.Request) form {
 }
 
 // answer sends records. next is nil if there are no pages.
-func (f form) answer(w http.ResponseWriter, r *http.Request, found []*figure, next **string) error {
+func (f form) answer(w http.ResponseWriter, r *http.Request, found []*point, next **string) error {
 	w.Header().Add("Vary", "Accept")
 	if f.csv {
 		header := f.fields
@@ -178,7 +178,7 @@ var fieldNames = func() (names []string) {
 }()
 
 // rowsOf has a row for each record, with these of the columns.
-func rowsOf(found []*figure, header []string) (rows [][]string, err error) {
+func rowsOf(found []*point, header []string) (rows [][]string, err error) {
 	for _, f := range found {
 		r, err := f.decode()
 		if err != nil {

@@ -119,7 +119,7 @@ type selection struct {
 	streams, groups, releases []string // any of these; empty: all
 	from, to                  int64    // Unix seconds: windows within; to 0 means no end
 	last                      int      // the newest windows of each series; 0 means all
-	readable                  bool     // only figures that are more than noise; needs last: 1
+	readable                  bool     // only points that are more than noise; needs last: 1
 }
 
 func (s selection) wants(e *series) bool {
@@ -127,36 +127,36 @@ func (s selection) wants(e *series) bool {
 	return in(s.streams, e.stream) && in(s.groups, e.group) && in(s.releases, e.release)
 }
 
-// of returns the wanted figures of a series.
-func (s selection) of(e *series) []*figure {
+// of returns the wanted points of a series.
+func (s selection) of(e *series) []*point {
 	if !s.wants(e) {
 		return nil
 	}
-	figures := e.figures
+	points := e.points
 	if s.to != 0 {
-		n, _ := slices.BinarySearchFunc(figures, s.to, func(f *figure, to int64) int {
+		n, _ := slices.BinarySearchFunc(points, s.to, func(f *point, to int64) int {
 			if f.end <= to {
 				return -1
 			}
 			return 1
 		})
-		figures = figures[:n]
+		points = points[:n]
 	}
 	if s.from != 0 {
-		n, _ := slices.BinarySearchFunc(figures, s.from,
-			func(f *figure, from int64) int { return cmp.Compare(f.end, from) })
-		figures = figures[n:]
-		for len(figures) > 0 && figures[0].start < s.from {
-			figures = figures[1:]
+		n, _ := slices.BinarySearchFunc(points, s.from,
+			func(f *point, from int64) int { return cmp.Compare(f.end, from) })
+		points = points[n:]
+		for len(points) > 0 && points[0].start < s.from {
+			points = points[1:]
 		}
 	}
-	for s.readable && len(figures) > 0 && !figures[len(figures)-1].readable() {
-		figures = figures[:len(figures)-1]
+	for s.readable && len(points) > 0 && !points[len(points)-1].readable() {
+		points = points[:len(points)-1]
 	}
 	if s.last > 0 {
-		figures = figures[max(0, len(figures)-s.last):]
+		points = points[max(0, len(points)-s.last):]
 	}
-	return figures
+	return points
 }
 
 // mark is the place of a record in an answer. Records are sorted by the ends of their windows, then by series.
@@ -168,7 +168,7 @@ type mark struct {
 	asOf int64
 }
 
-func (f *figure) mark() mark {
+func (f *point) mark() mark {
 	return mark{end: f.end, start: f.start, series: [3]string{f.series.stream, f.series.group, f.series.release}}
 }
 
@@ -214,7 +214,7 @@ func parseCursor(text string) (m mark, err error) {
 }
 
 // find returns at most limit of the wanted records after a mark, in order. more says that others follow after next.
-func (s *Store) find(want selection, after *mark, limit int) (found []*figure, next mark, more bool) {
+func (s *Store) find(want selection, after *mark, limit int) (found []*point, next mark, more bool) {
 	if after != nil && after.asOf != 0 && (want.to == 0 || after.asOf < want.to) {
 		want.to = after.asOf
 	}
@@ -227,7 +227,7 @@ func (s *Store) find(want selection, after *mark, limit int) (found []*figure, n
 		}
 	}
 	s.mu.RUnlock()
-	slices.SortFunc(found, func(a, b *figure) int { return a.mark().compare(b.mark()) })
+	slices.SortFunc(found, func(a, b *point) int { return a.mark().compare(b.mark()) })
 	if len(found) <= limit {
 		return found, next, false
 	}
@@ -242,28 +242,28 @@ func (s *Store) find(want selection, after *mark, limit int) (found []*figure, n
 }
 
 // latest returns the newest records of the wanted series, by series.
-func (s *Store) latest(want selection) []*figure {
+func (s *Store) latest(want selection) []*point {
 	want.last = 1
 	found, _, _ := s.find(want, nil, math.MaxInt)
-	slices.SortStableFunc(found, func(a, b *figure) int {
+	slices.SortStableFunc(found, func(a, b *point) int {
 		x, y := a.mark(), b.mark()
 		return slices.Compare(x.series[:], y.series[:])
 	})
 	return found
 }
 
-// all returns the figures of a series.
-func (s *Store) all(stream, group, release string) []*figure {
+// all returns the points of a series.
+func (s *Store) all(stream, group, release string) []*point {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if e := s.series[keyOf(stream, group, release)]; e != nil {
-		return slices.Clone(e.figures)
+		return slices.Clone(e.points)
 	}
 	return nil
 }
 
-// record returns the figure of a series whose window starts at start, or nil if it is not in memory.
-func (s *Store) record(stream, group, release string, start int64) *figure {
+// record returns the point of a series whose window starts at start, or nil if it is not in memory.
+func (s *Store) record(stream, group, release string, start int64) *point {
 	for _, f := range s.all(stream, group, release) {
 		if f.start == start {
 			return f

@@ -28,7 +28,7 @@ type Store struct {
 	logs   map[partition]*extent
 	// recent are the newest records in order of arrival, and first counts those before them. Live clients read from
 	// here.
-	recent  []*figure
+	recent  []*point
 	first   int64
 	prices  map[string][]budget.Item // charges of records, each held once
 	renewed map[string]bool          // topics that were recreated
@@ -108,7 +108,7 @@ func (s *Store) Renew(topic string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.series {
-		for _, f := range e.figures {
+		for _, f := range e.points {
 			if f.at.topic == topic {
 				f.offset = -1
 			}
@@ -119,7 +119,7 @@ func (s *Store) Renew(topic string) {
 			delete(s.logs, at)
 		}
 	}
-	s.recent = slices.DeleteFunc(s.recent, func(f *figure) bool { return f.offset < 0 })
+	s.recent = slices.DeleteFunc(s.recent, func(f *point) bool { return f.offset < 0 })
 	s.renewed[topic] = true
 	s.life++
 	s.wake()
@@ -127,7 +127,7 @@ func (s *Store) Renew(topic string) {
 
 // Add adds a record. It replaces one of the same series and window.
 func (s *Store) Add(m outputs.Message, r outputs.Record) {
-	f := &figure{start: r.WindowStart.Unix(), end: r.WindowEnd.Unix(), value: oneLine(m.Value),
+	f := &point{start: r.WindowStart.Unix(), end: r.WindowEnd.Unix(), value: oneLine(m.Value),
 		at: partition{m.Topic, m.Partition}, offset: m.Offset,
 		unpaid: r.Reason != nil && *r.Reason == record.BudgetExhausted,
 		noise:  r.Quality == record.Quality(mechanisms.Noise), blank: r.Value == nil, glance: glanceOf(r),
@@ -147,12 +147,12 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 		s.series[key] = e
 	}
 	f.series = e
-	i, found := slices.BinarySearchFunc(e.figures, f, func(a, b *figure) int { return a.order(b) })
+	i, found := slices.BinarySearchFunc(e.points, f, func(a, b *point) int { return a.order(b) })
 	if found {
-		s.held -= e.figures[i].size()
-		e.figures[i] = f
+		s.held -= e.points[i].size()
+		e.points[i] = f
 	} else {
-		e.figures = slices.Insert(e.figures, i, f)
+		e.points = slices.Insert(e.points, i, f)
 	}
 	s.held += f.size()
 	log := s.logs[f.at]
@@ -205,20 +205,20 @@ func (s *Store) trim(grown *series) {
 }
 
 func (s *Store) shorten(e *series) {
-	n := len(e.figures) - s.depth
+	n := len(e.points) - s.depth
 	if n <= s.depth/8 { // drop several at once, because all others move up each time
 		return
 	}
-	for _, f := range e.figures[:n] {
+	for _, f := range e.points[:n] {
 		s.held -= f.size()
 		if log := s.logs[f.at]; log != nil && f.offset >= 0 {
 			log.gone = max(log.gone, f.offset)
 		}
 	}
-	e.figures = slices.Delete(e.figures, 0, n)
+	e.points = slices.Delete(e.points, 0, n)
 }
 
-func (s *Store) remember(f *figure) {
+func (s *Store) remember(f *point) {
 	if len(s.recent) == 2*recentRecords {
 		s.first += recentRecords
 		s.recent = slices.Delete(s.recent, 0, recentRecords)
@@ -245,14 +245,14 @@ func (s *Store) each(f func(*series)) {
 type series struct {
 	stream, group, release string
 	watch                  bool // of a figure with instances: the records do not say whether windows were paid
-	discovery              bool // the records say what a discovery found, and are no figures of windows
+	discovery              bool // the records say what a discovery found, and are no values of windows
 	other                  bool // the group is everybody whose groups are not found
 	rollup                 bool // the records add up windows, and cost nothing
-	figures                []*figure
+	points                 []*point
 }
 
-// figure is one record. Once a Store has a figure, only the offset may change, under the lock.
-type figure struct {
+// point is one record: a value of a series. Once a Store has a point, only the offset may change, under the lock.
+type point struct {
 	series     *series
 	start, end int64 // of the window, Unix seconds
 	value      []byte
@@ -294,18 +294,18 @@ func findingOf(r outputs.Record) *finding {
 // overhead is about how many bytes a record takes besides its text.
 const overhead = 200
 
-func (f *figure) size() int64 { return int64(len(f.value)) + overhead }
+func (f *point) size() int64 { return int64(len(f.value)) + overhead }
 
 // readable reports whether there is a value that is more than noise.
-func (f *figure) readable() bool { return !f.blank && !f.noise }
+func (f *point) readable() bool { return !f.blank && !f.noise }
 
 // order compares windows by their ends. Windows of two definitions may end at once.
-func (f *figure) order(o *figure) int {
+func (f *point) order(o *point) int {
 	return cmp.Or(cmp.Compare(f.end, o.end), cmp.Compare(f.start, o.start))
 }
 
 // decode decodes a record of a Store. It was decoded before, when it was added, so this does not fail.
-func (f *figure) decode() (outputs.Record, error) {
+func (f *point) decode() (outputs.Record, error) {
 	r, _, err := outputs.Decode(f.value)
 	return r, err
 }

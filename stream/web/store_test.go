@@ -47,8 +47,8 @@ func (w *world) publish(partition int, value string) {
 }
 
 // windows are the numbers of the windows of figures.
-func windowsIn(figures []*figure) (numbers []int) {
-	for _, f := range figures {
+func windowsIn(points []*point) (numbers []int) {
+	for _, f := range points {
 		numbers = append(numbers, int((f.start-epoch.Unix())/60))
 	}
 	return numbers
@@ -89,7 +89,7 @@ func TestStoreKeepsTheNewestOfEachSeries(t *testing.T) {
 	// The count of bytes is that of what is there.
 	sum := int64(0)
 	w.store.each(func(e *series) {
-		for _, f := range e.figures {
+		for _, f := range e.points {
 			sum += f.size()
 		}
 	})

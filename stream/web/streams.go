@@ -56,8 +56,8 @@ type discoveryInfo struct {
 	AsOf   *time.Time `json:"as_of"`
 }
 
-// has reports whether a figure is of the newest list; true if groups are not found.
-func (d *discoveryInfo) has(f *figure) bool {
+// has reports whether a point is of the newest list; true if groups are not found.
+func (d *discoveryInfo) has(f *point) bool {
 	return d == nil || d.AsOf == nil || f.list == d.AsOf.Unix()
 }
 
@@ -225,8 +225,8 @@ func (s *Store) silent(stream string) (groups []silence.State, all *silence.Stat
 func (s *Store) oldest() map[string]*time.Time {
 	ends := map[string]int64{}
 	s.each(func(e *series) {
-		if end, ok := ends[e.stream]; !e.discovery && (!ok || e.figures[0].end < end) {
-			ends[e.stream] = e.figures[0].end
+		if end, ok := ends[e.stream]; !e.discovery && (!ok || e.points[0].end < end) {
+			ends[e.stream] = e.points[0].end
 		}
 	})
 	times := map[string]*time.Time{}
@@ -287,7 +287,7 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 }
 
 // learn adds facts from a record that are not known yet.
-func (s *streamInfo) learn(f *figure) {
+func (s *streamInfo) learn(f *point) {
 	if s.Discovery == nil && !slices.Contains(s.Groups, f.series.group) {
 		s.Groups = append(slices.Clone(s.Groups), f.series.group)
 	}
@@ -319,8 +319,8 @@ func (s *streamInfo) learn(f *figure) {
 	}
 }
 
-// addRemedy adds the remedy of a figure that is only noise.
-func (s *streamInfo) addRemedy(all []*config.Stream, f *figure) {
+// addRemedy adds the remedy of a point that is only noise.
+func (s *streamInfo) addRemedy(all []*config.Stream, f *point) {
 	r, err := f.decode()
 	if err != nil {
 		return // cannot happen: it was decoded before

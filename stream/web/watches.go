@@ -35,7 +35,7 @@ func (s *Store) instances(of *config.Stream) (map[string][]ledger.Seen, error) {
 		if all[e.release] == nil {
 			all[e.release] = &watched{instances: map[int64]*ledger.Seen{}}
 		}
-		for _, f := range e.figures {
+		for _, f := range e.points {
 			if err := all[e.release].add(of, f); err != nil {
 				return nil, err
 			}
@@ -51,7 +51,7 @@ func (s *Store) instances(of *config.Stream) (map[string][]ledger.Seen, error) {
 
 // add adds a record of a window. An instance looked at the window, or none did. If the newest definition no longer has
 // a total, nobody knows when its period ends, and it is taken to end with its last window.
-func (w *watched) add(of *config.Stream, f *figure) error {
+func (w *watched) add(of *config.Stream, f *point) error {
 	if f.end >= w.newest {
 		w.newest, w.withheld = f.end, f.unpaid
 	}
@@ -96,7 +96,7 @@ func (w *watched) end(of *config.Stream, gone bool) (all []ledger.Seen) {
 
 // costOf returns what the instance of a record cost. Some records say only its ε. Then the newest definition says the
 // cost if it has the same ε, and otherwise the cost is that ε alone.
-func costOf(of *config.Stream, f *figure) ([]budget.Item, error) {
+func costOf(of *config.Stream, f *point) ([]budget.Item, error) {
 	if f.charged {
 		return f.charge, nil
 	}
