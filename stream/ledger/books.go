@@ -346,8 +346,8 @@ func (b *Books) charged(stream string, c budget.Cap) bool {
 	return false
 }
 
-// Seen is what the records of a continual figure say of one of its instances.
-type Seen struct {
+// PublishedInstance is what the records of a continual figure say of one of its instances.
+type PublishedInstance struct {
 	Number int64
 	Cost   []budget.Item
 	// From and To are the ends of the first and the last window that it looked at, in Unix nanoseconds.
@@ -359,15 +359,15 @@ type Seen struct {
 	Over, Fired, Withheld bool
 }
 
-// mostSeen bounds the gaps that a record can make.
-const mostSeen = 1 << 20
+// mostPublished bounds the gaps that a record can make.
+const mostPublished = 1 << 20
 
-// AddSeen adds the instances of a continual figure, by number, for readers of output topics who do not see the ledger.
-// Instances that are no longer seen leave gaps, which cost nothing.
-func (b *Books) AddSeen(budget, stream, step string, all []Seen) error {
-	name := continualName{budget, stream, step}
+// AddPublished adds the instances of a continual figure, by number, for readers of output topics who do not see the
+// ledger. Instances whose records are gone leave gaps, which cost nothing.
+func (b *Books) AddPublished(budget, stream, figure string, all []PublishedInstance) error {
+	name := continualName{budget, stream, figure}
 	for _, s := range all {
-		if s.Number < int64(len(b.lasting.of[name]))+1 || s.Number > mostSeen {
+		if s.Number < int64(len(b.lasting.of[name]))+1 || s.Number > mostPublished {
 			return fmt.Errorf("instance %s follows number %d", name.instance(s.Number), len(b.lasting.of[name]))
 		}
 		for int64(len(b.lasting.of[name])) < s.Number-1 {

@@ -14,20 +14,20 @@ import (
 
 // Report says what was spent, what is left, and until when. Its JSON names are public.
 type Report struct {
-	Streams []StreamFigures `json:"streams"`
-	Budgets []Figures       `json:"budgets"`
-	Watches []WatchFigures  `json:"watches,omitempty"`
+	Streams []StreamReport `json:"streams"`
+	Budgets []BudgetReport `json:"budgets"`
+	Watches []WatchReport  `json:"watches,omitempty"`
 }
 
-// StreamFigures are the figures of one stream. What it has spent is its own; the limit, what is left and the rest
+// StreamReport says it of one stream. What it has spent is its own; the limit, what is left and the rest
 // belong to its budget.
-type StreamFigures struct {
+type StreamReport struct {
 	Stream string `json:"stream"`
-	Figures
+	BudgetReport
 }
 
-// Figures of a budget.
-type Figures struct {
+// BudgetReport says it of one budget.
+type BudgetReport struct {
 	Budget string `json:"budget"`
 	// EpsilonLost is what one person can have lost in the period that ends now, by the least bound that holds: see
 	// [budget.Account.Lost]. It is null if no ε bounds it. WindowsUsed is how many of a stream's windows with its
@@ -63,21 +63,21 @@ type Figures struct {
 	// of its streams' times. It is null if the budget paid the last window, or could pay another one now.
 	ExhaustedSince *record.Second `json:"exhausted_since"`
 	// Returns are the parts of EpsilonSpent that a rolling budget gets back, by time.
-	Returns []ReturnFigure `json:"returns"`
+	Returns []Return `json:"returns"`
 	// Partial says that not all windows of the period are known. Then spent, limit, left and windows_left are as of the
-	// end of the newest window, and figures that depend on more are missing. Only [Published] has such figures.
+	// end of the newest window, and numbers that depend on more are missing. Only a report of [Published] is Partial.
 	Partial bool `json:"partial,omitempty"`
 }
 
-// ReturnFigure is an ε that returns at a time.
-type ReturnFigure struct {
+// Return is an ε that returns at a time.
+type Return struct {
 	At      record.Second `json:"at"`
 	Epsilon number        `json:"epsilon"`
 }
 
 // NewReport reports on the state of books at a time.
 func NewReport(b *Books, at time.Time) Report {
-	r := Report{Streams: []StreamFigures{}, Budgets: []Figures{}, Watches: b.watchFigures()}
+	r := Report{Streams: []StreamReport{}, Budgets: []BudgetReport{}, Watches: b.watchReports()}
 	runways := map[string]budget.Runway{}
 	left, used, since := map[string]int64{}, map[string]int64{}, map[string]*record.Second{}
 	for _, name := range b.Budgets() {
@@ -86,7 +86,7 @@ func NewReport(b *Books, at time.Time) Report {
 	for _, name := range b.Streams() {
 		latest, _ := b.Latest(name)
 		a := b.accounts[latest.Budget]
-		f := figures(a, latest.Budget, name, at, runways[latest.Budget])
+		f := budgetReport(a, latest.Budget, name, at, runways[latest.Budget])
 		f.EpsilonTotal = optional(latest.withPaidElsewhere(epsilon(a.StreamTotal(name))))
 		f.EpsilonTotalLost = optional(latest.withPaidElsewhere(epsilon(a.LostIn(name, math.MinInt64, math.MaxInt64))))
 		f.WindowsUsed = a.Used(name, latest.Price, at.UnixNano())
@@ -100,10 +100,10 @@ func NewReport(b *Books, at time.Time) Report {
 		if n, found := left[latest.Budget]; !found || f.WindowsLeft < n {
 			left[latest.Budget], used[latest.Budget] = f.WindowsLeft, f.WindowsUsed
 		}
-		r.Streams = append(r.Streams, StreamFigures{Stream: name, Figures: f})
+		r.Streams = append(r.Streams, StreamReport{Stream: name, BudgetReport: f})
 	}
 	for _, name := range b.Budgets() {
-		f := figures(b.accounts[name], name, "", at, runways[name])
+		f := budgetReport(b.accounts[name], name, "", at, runways[name])
 		f.WindowsLeft, f.WindowsUsed, f.ExhaustedSince = left[name], used[name], since[name]
 		r.Budgets = append(r.Budgets, f)
 	}
@@ -130,13 +130,13 @@ func (b *Books) schedules(name string) []budget.Schedule {
 	return out
 }
 
-// figures of a budget, or of one stream in it.
-func figures(a *budget.Account, name, stream string, at time.Time, runway budget.Runway) Figures {
+// budgetReport reports on a budget, or on one stream in it.
+func budgetReport(a *budget.Account, name, stream string, at time.Time, runway budget.Runway) BudgetReport {
 	limit, now := a.Limit(), at.UnixNano()
 	spent, total := a.Spent(now), a.Total()
-	f := Figures{
+	f := BudgetReport{
 		Budget: name, EpsilonLimit: number{limit.Epsilon}, EpsilonLeft: number{limit.Left(spent)},
-		DeltaLimit: number{limit.Delta}, Per: budget.FormatPer(limit.Per), Returns: []ReturnFigure{},
+		DeltaLimit: number{limit.Delta}, Per: budget.FormatPer(limit.Per), Returns: []Return{},
 	}
 	if stream != "" {
 		spent, total = a.StreamSpent(stream, now), a.StreamTotal(stream)
@@ -155,7 +155,7 @@ func figures(a *budget.Account, name, stream string, at time.Time, runway budget
 		f.ExhaustedAt = &exhausted
 	}
 	for _, back := range a.Returns(now, stream) {
-		f.Returns = append(f.Returns, ReturnFigure{record.Whole(time.Unix(0, back.At)), number{back.Epsilon}})
+		f.Returns = append(f.Returns, Return{record.Whole(time.Unix(0, back.At)), number{back.Epsilon}})
 	}
 	return f
 }
@@ -167,8 +167,8 @@ func optional(d *decimal.Decimal) *number {
 	return &number{*d}
 }
 
-// WatchFigures are the figures of one watch. Its JSON names are public.
-type WatchFigures struct {
+// WatchReport says it of one watch. Its JSON names are public.
+type WatchReport struct {
 	Stream string `json:"stream"`
 	Watch  string `json:"watch"`
 	Budget string `json:"budget"`
@@ -185,14 +185,14 @@ type WatchFigures struct {
 	EpsilonTotal number `json:"epsilon_total"`
 }
 
-// watchFigures reports on all watches in the books.
-func (b *Books) watchFigures() (figures []WatchFigures) {
+// watchReports reports on all watches in the books.
+func (b *Books) watchReports() (reports []WatchReport) {
 	for _, name := range b.lasting.names() {
 		instances := b.lasting.of[name]
 		last := instances[len(instances)-1]
 		moment := func(at int64) record.Second { return record.Whole(time.Unix(0, at)) }
 		limit := b.accounts[name.budget].Limit()
-		f := WatchFigures{
+		f := WatchReport{
 			Stream: name.stream, Watch: name.step, Budget: name.budget,
 			Instances: int64(len(instances)), State: "armed",
 			From: moment(last.From), To: moment(last.Looked), Epsilon: number{limit.Least(last.Cost).Epsilon},
@@ -213,9 +213,9 @@ func (b *Books) watchFigures() (figures []WatchFigures) {
 			}
 		}
 		f.EpsilonTotal = number{together(all).Epsilon}
-		figures = append(figures, f)
+		reports = append(reports, f)
 	}
-	return figures
+	return reports
 }
 
 // number is a decimal written as a JSON number, exact.
@@ -225,8 +225,8 @@ type number struct{ decimal.Decimal }
 func (n number) MarshalJSON() ([]byte, error) { return []byte(n.String()), nil }
 
 // Published is [NewReport] for readers of output topics, who do not see the ledger. books holds the windows that they
-// know, and newest the newest figures of each stream, which repeat sums from the ledger. If the books fall short of
-// these sums, because older windows are no longer known, the figures are Partial.
+// know, and newest the newest records of each stream, which repeat sums from the ledger. If the books fall short of
+// these sums, because older windows are no longer known, the report is Partial.
 func Published(books *Books, newest []record.Value, at time.Time) Report {
 	r := NewReport(books, at)
 	last, left := map[string]record.Value{}, map[string]record.Value{} // of each budget
@@ -239,10 +239,10 @@ func Published(books *Books, newest []record.Value, at time.Time) Report {
 		}
 	}
 	for name, f := range last {
-		i := slices.IndexFunc(r.Budgets, func(b Figures) bool { return b.Budget == name })
+		i := slices.IndexFunc(r.Budgets, func(b BudgetReport) bool { return b.Budget == name })
 		if i < 0 {
 			i = len(r.Budgets)
-			r.Budgets = append(r.Budgets, Figures{Budget: name, Returns: []ReturnFigure{}})
+			r.Budgets = append(r.Budgets, BudgetReport{Budget: name, Returns: []Return{}})
 		} else if !record.Less(epsilon(books.accounts[name].Spent(f.WindowEnd.UnixNano())),
 			record.Read(f.BudgetSpent)) {
 			continue // more is fine: an older window of another stream was decided after this one
@@ -254,12 +254,12 @@ func Published(books *Books, newest []record.Value, at time.Time) Report {
 		}
 	}
 	for _, f := range newest {
-		of := slices.IndexFunc(r.Budgets, func(b Figures) bool { return b.Budget == f.Budget })
+		of := slices.IndexFunc(r.Budgets, func(b BudgetReport) bool { return b.Budget == f.Budget })
 		b := r.Budgets[of]
-		i := slices.IndexFunc(r.Streams, func(s StreamFigures) bool { return s.Stream == f.Stream })
+		i := slices.IndexFunc(r.Streams, func(s StreamReport) bool { return s.Stream == f.Stream })
 		if i < 0 {
 			i = len(r.Streams)
-			r.Streams = append(r.Streams, StreamFigures{f.Stream, b})
+			r.Streams = append(r.Streams, StreamReport{f.Stream, b})
 		}
 		if b.Partial {
 			r.Streams[i].fallShort(f)
@@ -277,13 +277,13 @@ func Published(books *Books, newest []record.Value, at time.Time) Report {
 			r.Streams[i].EpsilonTotalLost = optional(record.Read(f.StreamLost))
 		}
 	}
-	slices.SortFunc(r.Streams, func(a, b StreamFigures) int { return cmp.Compare(a.Stream, b.Stream) })
-	slices.SortFunc(r.Budgets, func(a, b Figures) int { return cmp.Compare(a.Budget, b.Budget) })
+	slices.SortFunc(r.Streams, func(a, b StreamReport) int { return cmp.Compare(a.Stream, b.Stream) })
+	slices.SortFunc(r.Budgets, func(a, b BudgetReport) int { return cmp.Compare(a.Budget, b.Budget) })
 	return r
 }
 
 // fallShort keeps only what a published figure says.
-func (b *Figures) fallShort(f record.Value) {
+func (b *BudgetReport) fallShort(f record.Value) {
 	b.Partial = true
 	spent, limit := record.Read(f.BudgetSpent), decimal.Decimal{}
 	if d := record.Read(&f.BudgetLimit); d != nil {
@@ -298,5 +298,5 @@ func (b *Figures) fallShort(f record.Value) {
 		b.EpsilonLost, b.WindowsUsed = optional(record.Read(f.BudgetLost)), f.WindowsUsed
 	}
 	b.EpsilonTotal, b.EpsilonTotalLost, b.EpsilonDay, b.EpsilonDayLost = nil, nil, nil, nil
-	b.WindowsLeft, b.ExhaustedAt, b.Returns = f.BudgetLeft, nil, []ReturnFigure{}
+	b.WindowsLeft, b.ExhaustedAt, b.Returns = f.BudgetLeft, nil, []Return{}
 }

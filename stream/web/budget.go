@@ -140,7 +140,7 @@ func (b brief) of(r ledger.Report) any {
 	}
 	if b.budgets {
 		return struct {
-			Budgets []ledger.Figures `json:"budgets"`
+			Budgets []ledger.BudgetReport `json:"budgets"`
 		}{r.Budgets}
 	}
 	return r
@@ -149,11 +149,11 @@ func (b brief) of(r ledger.Report) any {
 // fewer adds up neighbouring returns until there are at most n ≥ 1. If n > 1, the first stays as it is. The others are
 // added up over equal stretches of time. Each sum stands at the time of its last return, because by then all of it is
 // back.
-func fewer(all []ledger.ReturnFigure, n int) []ledger.ReturnFigure {
+func fewer(all []ledger.Return, n int) []ledger.Return {
 	if len(all) <= n {
 		return all
 	}
-	few, rest := []ledger.ReturnFigure{}, all
+	few, rest := []ledger.Return{}, all
 	if n > 1 {
 		few, rest, n = append(few, all[0]), all[1:], n-1
 	}
@@ -209,7 +209,7 @@ func (s source) addInstances(books *ledger.Books, of *config.Stream) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if err := books.AddSeen(of.Budget.Name, of.Name, name, all[name]); err != nil {
+		if err := books.AddPublished(of.Budget.Name, of.Name, name, all[name]); err != nil {
 			return err
 		}
 	}

@@ -16,15 +16,15 @@ import (
 
 // watched is what the records of one figure with instances say of them.
 type watched struct {
-	instances map[int64]*ledger.Seen // by their numbers
-	newest    int64                  // the end of the newest window, in Unix seconds
-	withheld  bool                   // the budget could not pay in the newest window
+	instances map[int64]*ledger.PublishedInstance // by their numbers
+	newest    int64                               // the end of the newest window, in Unix seconds
+	withheld  bool                                // the budget could not pay in the newest window
 }
 
 // instances returns the instances of the figures that a stream has beside its windows, by the figures' names and in
 // the order of their numbers, as far as their records are in memory. Figures that the newest definition no longer has
 // are among them, because their charges still count.
-func (s *Store) instances(of *config.Stream) (map[string][]ledger.Seen, error) {
+func (s *Store) instances(of *config.Stream) (map[string][]ledger.PublishedInstance, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	all := map[string]*watched{}
@@ -33,7 +33,7 @@ func (s *Store) instances(of *config.Stream) (map[string][]ledger.Seen, error) {
 			continue
 		}
 		if all[e.release] == nil {
-			all[e.release] = &watched{instances: map[int64]*ledger.Seen{}}
+			all[e.release] = &watched{instances: map[int64]*ledger.PublishedInstance{}}
 		}
 		for _, f := range e.points {
 			if err := all[e.release].add(of, f); err != nil {
@@ -41,7 +41,7 @@ func (s *Store) instances(of *config.Stream) (map[string][]ledger.Seen, error) {
 			}
 		}
 	}
-	instances := map[string][]ledger.Seen{}
+	instances := map[string][]ledger.PublishedInstance{}
 	for name, w := range all {
 		gone := !slices.ContainsFunc(of.Lasting(), func(f config.Figure) bool { return f.Heading().Name == name })
 		instances[name] = w.end(of, gone)
@@ -65,7 +65,7 @@ func (w *watched) add(of *config.Stream, f *point) error {
 		if err != nil {
 			return err
 		}
-		one = &ledger.Seen{Number: f.glance.instance, Cost: cost, From: end, To: end}
+		one = &ledger.PublishedInstance{Number: f.glance.instance, Cost: cost, From: end, To: end}
 		w.instances[one.Number] = one
 	}
 	one.From, one.To, one.Fired = min(one.From, end), max(one.To, end), one.Fired || f.glance.fires
@@ -82,12 +82,12 @@ func (w *watched) add(of *config.Stream, f *point) error {
 
 // end returns the instances, and says which of them look no more: all, if the figure is gone from the newest
 // definition.
-func (w *watched) end(of *config.Stream, gone bool) (all []ledger.Seen) {
+func (w *watched) end(of *config.Stream, gone bool) (all []ledger.PublishedInstance) {
 	for _, one := range w.instances {
 		one.Over = gone || one.Fired || one.To < w.newest*int64(time.Second) || one.To == of.Window.End
 		all = append(all, *one)
 	}
-	slices.SortFunc(all, func(a, b ledger.Seen) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(all, func(a, b ledger.PublishedInstance) int { return cmp.Compare(a.Number, b.Number) })
 	if len(all) > 0 {
 		all[len(all)-1].Withheld = w.withheld
 	}

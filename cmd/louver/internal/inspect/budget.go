@@ -78,13 +78,13 @@ func (c *BudgetCommand) Run(app *cli.App) error {
 
 // only keeps one stream of a report, and its budget.
 func only(r ledger.Report, stream, app string) (ledger.Report, error) {
-	at := slices.IndexFunc(r.Streams, func(s ledger.StreamFigures) bool { return s.Stream == stream })
+	at := slices.IndexFunc(r.Streams, func(s ledger.StreamReport) bool { return s.Stream == stream })
 	if at < 0 {
 		return r, fmt.Errorf("--stream=%s: the ledger of app %s has no such stream", stream, app)
 	}
 	r.Streams = r.Streams[at : at+1]
-	r.Budgets = slices.DeleteFunc(r.Budgets, func(b ledger.Figures) bool { return b.Budget != r.Streams[0].Budget })
-	r.Watches = slices.DeleteFunc(r.Watches, func(w ledger.WatchFigures) bool { return w.Stream != stream })
+	r.Budgets = slices.DeleteFunc(r.Budgets, func(b ledger.BudgetReport) bool { return b.Budget != r.Streams[0].Budget })
+	r.Watches = slices.DeleteFunc(r.Watches, func(w ledger.WatchReport) bool { return w.Stream != stream })
 	return r, nil
 }
 

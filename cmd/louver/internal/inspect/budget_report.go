@@ -14,15 +14,15 @@ import (
 // budgetReport is what the ledger says has been spent, and what the definitions of the streams say one person loses at
 // most. Its JSON names are public.
 type budgetReport struct {
-	Streams []streamReport        `json:"streams"`
-	Budgets []limitReport         `json:"budgets"`
-	Watches []ledger.WatchFigures `json:"watches,omitempty"`
+	Streams []streamReport       `json:"streams"`
+	Budgets []limitReport        `json:"budgets"`
+	Watches []ledger.WatchReport `json:"watches,omitempty"`
 	// Inputs are the topics whose people several budgets pay for.
 	Inputs []Input `json:"inputs,omitempty"`
 }
 
 type streamReport struct {
-	ledger.StreamFigures
+	ledger.StreamReport
 	// Epsilon and Delta are what a window costs. They are nil if the definition is not known, or draws nothing in every
 	// window.
 	Epsilon *cli.Digits `json:"epsilon_per_window,omitempty"`
@@ -33,7 +33,7 @@ type streamReport struct {
 }
 
 type limitReport struct {
-	ledger.Figures
+	ledger.BudgetReport
 	// DayEpsilon and DayDelta bound what the windows that end in any 24 hours cost. They are nil if no known definition
 	// of a stream is paid by the budget.
 	DayEpsilon *cli.Digits `json:"epsilon_per_day,omitempty"`
@@ -49,7 +49,7 @@ func withMost(r ledger.Report, editions []config.Edition, now time.Time) budgetR
 	file := newest(editions, now)
 	all := budgetReport{Streams: []streamReport{}, Budgets: []limitReport{}, Watches: r.Watches}
 	for _, of := range r.Streams {
-		x := streamReport{StreamFigures: of}
+		x := streamReport{StreamReport: of}
 		if s := file.Stream(of.Stream); s != nil && len(s.Price()) > 0 {
 			x.window, x.besides = file.Payer(s.Budget, now).Lost(s.Cost(now), 1), config.Besides(s)
 			x.Epsilon, x.Delta = new(cli.NewDigits(x.window.Epsilon)), new(cli.NewDigits(x.window.Delta))
@@ -57,7 +57,7 @@ func withMost(r ledger.Report, editions []config.Edition, now time.Time) budgetR
 		all.Streams = append(all.Streams, x)
 	}
 	for _, of := range r.Budgets {
-		x := limitReport{Figures: of}
+		x := limitReport{BudgetReport: of}
 		if i := slices.IndexFunc(file.Budgets, func(b *config.Budget) bool { return b.Name == of.Budget }); i >= 0 {
 			x.day = file.Payer(file.Budgets[i], now).InAnyDay()
 			x.DayEpsilon, x.DayDelta, x.DaySum = new(cli.NewDigits(x.day.Epsilon)), new(cli.NewDigits(x.day.Delta)),

@@ -21,7 +21,7 @@ func printBudgets(w io.Writer, width int, r budgetReport, now time.Time) error {
 	var streams, budgets [][]string
 	for _, s := range r.Streams {
 		streams = append(streams, []string{s.Stream, s.Budget, bounded(s.EpsilonLost), bounded(s.EpsilonTotalLost),
-			used(s.Figures), nextReturn(s.Figures, now)})
+			used(s.BudgetReport), nextReturn(s.BudgetReport, now)})
 	}
 	for _, b := range r.Budgets {
 		exhausted := "never"
@@ -31,8 +31,8 @@ func printBudgets(w io.Writer, width int, r budgetReport, now time.Time) error {
 		case b.ExhaustedAt != nil:
 			exhausted = "at " + cli.Stamp(b.ExhaustedAt.Time, now)
 		}
-		budgets = append(budgets, []string{b.Budget, lostOf(b.Figures), bounded(b.EpsilonTotalLost), used(b.Figures),
-			exhausted, nextReturn(b.Figures, now)})
+		budgets = append(budgets, []string{b.Budget, lostOf(b.BudgetReport), bounded(b.EpsilonTotalLost), used(b.BudgetReport),
+			exhausted, nextReturn(b.BudgetReport, now)})
 	}
 	if err := cli.WriteTable(w, width, []string{"stream", "budget", "ε lost", "total ε", "windows used",
 		"next return"}, streams); err != nil {
@@ -56,7 +56,7 @@ func printBudgets(w io.Writer, width int, r budgetReport, now time.Time) error {
 	return nil
 }
 
-func watches(all []ledger.WatchFigures, now time.Time) (rows [][]string) {
+func watches(all []ledger.WatchReport, now time.Time) (rows [][]string) {
 	for _, x := range all {
 		rows = append(rows, []string{x.Stream, x.Watch, x.Budget, fmt.Sprint(x.Instances), x.State,
 			cli.Stamp(x.From.Time, now) + " to " + cli.Stamp(x.To.Time, now), x.Epsilon.String(),
@@ -66,7 +66,7 @@ func watches(all []ledger.WatchFigures, now time.Time) (rows [][]string) {
 }
 
 // lostOf writes the ε that one person can have lost, and the limit.
-func lostOf(b ledger.Figures) string {
+func lostOf(b ledger.BudgetReport) string {
 	text := fmt.Sprintf("%s of %s", bounded(b.EpsilonLost), b.EpsilonLimit)
 	if b.Per == "forever" {
 		return text + " in total"
@@ -84,7 +84,7 @@ func bounded[N fmt.Stringer](epsilon *N) string {
 
 // used writes how many of the windows that a budget pays are used. Under a cap there may be no end of them, and where
 // windows cost nothing by themselves there is nothing to use.
-func used(f ledger.Figures) string {
+func used(f ledger.BudgetReport) string {
 	if f.WindowsLeft >= budget.MostWindows && f.WindowsUsed == 0 {
 		return "-"
 	}
@@ -95,7 +95,7 @@ func used(f ledger.Figures) string {
 }
 
 // nextReturn says when a charge returns. With a δ, what it then gives back is no ε that anybody has lost.
-func nextReturn(f ledger.Figures, now time.Time) string {
+func nextReturn(f ledger.BudgetReport, now time.Time) string {
 	switch {
 	case len(f.Returns) == 0:
 		return "never"
