@@ -160,6 +160,9 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 		{"statistic: sum, epsilon: 0.0679", "", "so the value is rough at best"},
 		{"statistic: mean, epsilon: 0.068", "", ""},
 		{"statistic: variance, epsilon: 0.014", "", ""},
+		// the noise is beyond upper·ln(20)/ε in one case of 20, and half of the sum is at most 2500·upper
+		{"statistic: sum, clip: none, epsilon: 0.001", "", "but the sum of 5000 expected users is "},
+		{"statistic: sum, clip: none, epsilon: 0.002", "", ""},
 		{"statistic: sum, epsilon: 0.0139", "", "too little to find an interval"},
 		{smooth + "0.0002", "", "[x].delta: with δ 0.0002, every window may reveal one of the 5000 expected users; " +
 			"want far less than 1/5000"},

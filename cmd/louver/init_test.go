@@ -157,7 +157,7 @@ func TestInitTopics(t *testing.T) {
 		"unnamed": {[]string{`{"client":"ann","x":"12.50"}`}, []string{"value: x\n"}},
 		"both":    {[]string{`{"client":"ann","amount":"12.50","items":3}`}, []string{"value:\n"}},
 		"counted": {[]string{`{"client":"ann","page":"/a"}`}, []string{"contribution: count\n", "      # value:\n",
-			"# unit: requests\n", "- {name: events, statistic: sum, clip: none, epsilon: 0.1}"}},
+			"# unit: requests\n", "- name: events\n        statistic: sum\n"}},
 		"numbers": {[]string{"1", "-2.5"}, []string{"bare numbers", "value: $value\n", "user: $key\n"}},
 		"lines":   {[]string{"ann,12", "bob,7"}, []string{"format: csv\n", "columns:\n"}},
 		"odd":     {[]string{`{"a b":1,"":2}`}, []string{`#   "a b"`, "not usable", `value: "a b"`}},
@@ -183,6 +183,13 @@ func TestInitTopics(t *testing.T) {
 			}
 		}
 		initIsFilledIn(t, got.out)
+		if topic == "counted" {
+			got := commandLine(t, "", "init", "--topic", topic, "--users", "120", brokers)
+			if !strings.Contains(got.out, "users is off by 12 at most, and that of events by\n    # about 4 times upper.") {
+				t.Errorf("%+v", got) // ln(20)/0.75 = 3.99
+			}
+			initIsFilledIn(t, got.out)
+		}
 	}
 	b.CreateTopic(t, "binary", 1, nil)
 	b.Produce(t, "binary", 0, kafkatest.Values("\x00\x00\x00\x00\x01x")...)

@@ -147,7 +147,14 @@ func (w *warner) noise(s *config.Stream, r *config.Release, v valueReport) {
 		w.at(r.Where, keyOf(s, "releases[%s]", v.Release), format, args...)
 	}
 	const want = "want more users, longer windows, "
-	if v.ValueError != nil {
+	if v.ValueError != nil && r.Query.Statistic == mechanisms.Sum {
+		// A sum has no bounds. What it can be at most depends on how many users there are.
+		largest := decimal.Max(s.Grid.Lower().Abs(), s.Grid.Upper().Abs()).Mul(decimal.NewFromInt(s.ExpectedUsers))
+		if s.ExpectedUsers > 0 && *v.ValueError >= largest.InexactFloat64()/2 {
+			warn("the error can reach %s, but the sum of %d expected users is %s at most, so the value may be all noise; "+
+				want+"a larger epsilon or narrower bounds", valueText(v.ValueError, s.Unit), s.ExpectedUsers, largest)
+		}
+	} else if v.ValueError != nil {
 		if width := s.Grid.Upper().Sub(s.Grid.Lower()).InexactFloat64(); *v.ValueError >= width/2 {
 			warn("the error can reach %s between bounds that are %s apart, so the value may be all noise; "+want+
 				"a larger epsilon or narrower bounds", valueText(v.ValueError, s.Unit), cli.Short(width))

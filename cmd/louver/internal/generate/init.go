@@ -38,7 +38,8 @@ func (InitCommand) Help() string {
   louver check streams.yaml
 
 With --users, it proposes a window and an ε: the shortest window in which the number of users is off by a tenth at most,
-while nobody loses more than ε 1 in a day. A comment says the errors of both figures.
+while nobody loses more than ε 1 in a day. A comment says the errors of both figures. If no record has a number, users
+count with their events, and the second figure is the number of all events.
 
 With --topic, it reads a few records to learn the names and types of their fields. Nothing else about them reaches the
 file. Bounds, groups and ε are published, so they must not come from the data. If records are of the past, standard
@@ -96,7 +97,7 @@ func (c *InitCommand) Run(app *cli.App) error {
 type proposal struct {
 	Users         int64 // expected in a window of an hour, and so in a longer one at least
 	Size          string
-	Count, Median decimal.Decimal // ε of both figures
+	Count, Median decimal.Decimal // ε of both figures: of the users, and of the median or the number of events
 	Error         int64           // of the number of users, with a probability of 95 %
 	Low, High     string          // the percentiles between which the released median lies, with the same probability
 }
@@ -104,6 +105,10 @@ type proposal struct {
 // steps is for how many steps between the bounds the median's error is forecast: the bounds are not chosen yet. With
 // ten times as many it grows by about a fifth.
 const steps = 100_000
+
+// Sum is how many times the upper bound the number of events is off by, with a probability of 95 %: noise of Laplace's
+// law with the scale 1/ε is beyond ln(20)/ε in one case of 20.
+func (p *proposal) Sum() string { return fmt.Sprintf("%.0f", math.Log(20)/p.Median.InexactFloat64()) }
 
 // Steps is that number for a comment.
 func (p *proposal) Steps() string { return humanize.Comma(steps) }

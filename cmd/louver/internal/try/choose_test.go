@@ -101,10 +101,10 @@ func TestShareOf(t *testing.T) {
 	}
 	c := &cell{figures: []record.Value{figure("p90", "5", "useful"), figure("p90", "4.9", "useful"),
 		figure("p90", "3", "rough"), figure("p90", "0", "useful"), figure("users", "3", "useful")}}
-	if got := c.shareOf("p90", number(t, "0"), number(t, "5.0")); got != 0.25 {
+	if got := c.shareOf(p90, number(t, "0"), number(t, "5.0")); got != 0.25 {
 		t.Errorf("%g of the values count, want a quarter", got)
 	}
-	if got := c.shareOf("mean", number(t, "0"), number(t, "5")); got != 0 {
+	if got := c.shareOf(mean, number(t, "0"), number(t, "5")); got != 0 {
 		t.Errorf("%g of no values", got)
 	}
 }
@@ -113,23 +113,32 @@ func TestShareOf(t *testing.T) {
 func TestOtherFigures(t *testing.T) {
 	d := draft{File: "a", Name: "a", Lower: number(t, "0"), Upper: number(t, "10"), Step: number(t, "1"),
 		High: number(t, "5"), Columns: replayColumns, Groups: []string{"eu"}, Last: int64(48 * time.Hour)}
-	for _, a := range abouts {
-		p := plan{window: time.Hour, epsilon: number(t, "1"), about: a}
-		s, _, err := d.stream(p)
-		if err != nil {
-			t.Fatal(err)
+	counted := d
+	counted.Columns.Value, counted.Upper = "", number(t, "100")
+	for _, of := range []draft{d, counted} {
+		for _, a := range of.abouts() {
+			tryOthers(t, of, a)
 		}
-		if got := config.All[*config.Release](s)[2]; got.Name != a.String() || got.Query.Epsilon.String() != "0.5" {
-			t.Errorf("%s: the release %+v", a, got)
-		}
-		text, err := d.write(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		others := strings.ReplaceAll(text, "# - {name:", "- {name:")
-		f, err := parse.File("a", []byte(others), os.LookupEnv)
-		if err == nil || !strings.Contains(err.Error(), "budget") { // three cost more than the budget has for one
-			t.Errorf("%s: %v, %v\n%s", a, f, err, others)
-		}
+	}
+}
+
+func tryOthers(t *testing.T, d draft, a about) {
+	t.Helper()
+	p := plan{window: time.Hour, epsilon: number(t, "1"), about: a}
+	s, _, err := d.stream(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := config.All[*config.Release](s)[2]; got.Name != a.String() || got.Query.Epsilon.String() != "0.5" {
+		t.Errorf("%s: the release %+v", a, got)
+	}
+	text, err := d.write(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := strings.ReplaceAll(text, "# - {name:", "- {name:")
+	f, err := parse.File("a", []byte(others), os.LookupEnv)
+	if err == nil || !strings.Contains(err.Error(), "budget") { // three cost more than the budget has for one
+		t.Errorf("%s: %v, %v\n%s", a, f, err, others)
 	}
 }

@@ -14,8 +14,9 @@ import (
 )
 
 // complete fills in the columns that no flag names: by names and types as `louver init` guesses them, and where these
-// leave a choice, by a look at the values.
-func complete(name string, c replay.Columns, look *replay.Look) (replay.Columns, error) {
+// leave a choice, by a look at the values. If events are counted, or no column has numbers that measure something, there
+// is no column of values.
+func complete(name string, c replay.Columns, look *replay.Look, counts bool) (replay.Columns, error) {
 	var fields []shape.Field
 	for _, column := range look.Columns {
 		fields = append(fields, column.Field)
@@ -31,7 +32,6 @@ func complete(name string, c replay.Columns, look *replay.Look) (replay.Columns,
 	}{
 		{"--time", "times, such as 2026-11-20T08:00:00Z", &c.Time, g.time},
 		{"--user", "users: somebody's id, the same in each of their rows", &c.User, g.user},
-		{"--value", "numbers", &c.Value, g.value},
 	} {
 		if *part.to != "" {
 			continue
@@ -40,9 +40,6 @@ func complete(name string, c replay.Columns, look *replay.Look) (replay.Columns,
 			want := fmt.Sprintf("%s with one of %s", part.flag, strings.Join(g.names(), ", "))
 			if part.to == &c.Time {
 				want += ". Figures of a file without times: louver help release"
-			} else if part.to == &c.Value && !slices.ContainsFunc(g.free(), hasNumbers) {
-				want = "one, for example with a 1 in each row if only users matter. To count events, louver release with " +
-					"--contribution count, or contribution: count in a streams file"
 			}
 			return c, cli.UsageError(fmt.Errorf("%s: no column looks like one of %s; want %s", name, part.what, want))
 		}
@@ -51,6 +48,9 @@ func complete(name string, c replay.Columns, look *replay.Look) (replay.Columns,
 			c.Clock = g.clock(c.Time)
 			g.taken = append(g.taken, c.Clock)
 		}
+	}
+	if c.Value == "" && !counts {
+		c.Value = g.value()
 	}
 	return c, nil
 }
@@ -135,8 +135,6 @@ func (g *guesser) time() string {
 	return g.first(func(c replay.Column) bool { return times(c) && slices.Contains(g.Times, c.Path) }, times)
 }
 
-func hasNumbers(c replay.Column) bool { return c.Numbers > 0 }
-
 // clock is the column of the time of day, or of the hour, if that of the time has dates alone.
 func (g *guesser) clock(time string) string {
 	dates := func(c replay.Column) bool { return c.Path == time && c.Dates == c.Times && c.Dates > 0 }
@@ -149,7 +147,7 @@ func (g *guesser) clock(time string) string {
 }
 
 // value is a column of different numbers: of those with usual names, the one whose name says most. One that mostly
-// repeats one number comes after the others, and one of whole numbers that are only names for something last.
+// repeats one number comes after the others. Numbers that are only names for something, such as a status, are no values.
 func (g *guesser) value() string {
 	numbers := func(c replay.Column) bool { return 2*c.Numbers > c.Filled && c.Distinct > 1 }
 	varied := func(c replay.Column) bool { return numbers(c) && 2*c.Most <= c.Filled }
@@ -159,7 +157,7 @@ func (g *guesser) value() string {
 		wishes = append(wishes, func(c replay.Column) bool { return varied(c) && candidate(c) && c.Path == path })
 	}
 	return g.first(append(wishes, func(c replay.Column) bool { return varied(c) && candidate(c) },
-		func(c replay.Column) bool { return numbers(c) && candidate(c) }, numbers)...)
+		func(c replay.Column) bool { return numbers(c) && candidate(c) })...)
 }
 
 // codeName are names of numbers with which nobody reckons.

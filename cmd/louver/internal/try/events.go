@@ -33,7 +33,7 @@ const (
 type event struct {
 	user  windows.UserHash
 	time  int64 // Unix nanoseconds
-	value int64 // in units of events.unit; after encode, the index of a point of the grid
+	value int64 // in units of events.unit; after encode, the index of a point of the grid; 1 where events are counted
 	group int32 // ungrouped: the row has no group that could be used
 }
 
@@ -59,15 +59,19 @@ type events struct {
 // column of too many is given up.
 func read(ctx context.Context, name string, in io.Reader, columns replay.Columns, options replay.Options,
 	places int, guessed bool) (*events, error) {
-	// The bounds are not known yet. This grid holds every number with its digits, up to 10^15 of the last.
-	e := &events{unit: -int32(min(places, mostPlaces)), users: map[windows.UserHash]struct{}{}, first: math.MaxInt64}
-	e.offset = decimal.New(1, 15+e.unit)
-	grid, err := mechanisms.NewGrid(e.offset.Neg(), e.offset, decimal.New(1, e.unit))
-	if err != nil {
-		return nil, err
-	}
+	e := &events{users: map[windows.UserHash]struct{}{}, first: math.MaxInt64}
 	spec := codec.Spec{Format: "json", User: columns.User, Value: columns.Value, Time: columns.Time,
-		MaxFuture: config.DefaultMaxFuture, Grid: grid}
+		MaxFuture: config.DefaultMaxFuture}
+	if columns.Value != "" {
+		// The bounds are not known yet. This grid holds every number with its digits, up to 10^15 of the last.
+		e.unit = -int32(min(places, mostPlaces))
+		e.offset = decimal.New(1, 15+e.unit)
+		grid, err := mechanisms.NewGrid(e.offset.Neg(), e.offset, decimal.New(1, e.unit))
+		if err != nil {
+			return nil, err
+		}
+		spec.Grid = grid
+	}
 	plain, err := codec.New(spec)
 	if err != nil {
 		return nil, err
@@ -164,15 +168,45 @@ func (e *events) encode(grid *mechanisms.Grid) error {
 	return nil
 }
 
-// bounds chooses bounds and a step by the values, apart from those that flags give, and what counts as high. At most
-// one value in a hundred is beyond either bound, and there are up to 100,000 steps.
-func (e *events) bounds(lower, upper *decimal.Decimal) (low, high, step, above decimal.Decimal) {
+// sample returns some of the values, spread over the file.
+func (e *events) sample() (some []int64) {
 	const kept = 100_000
 	stride := (len(e.all)-1)/kept + 1
-	var sample []int64
 	for i := 0; i < len(e.all); i += stride {
-		sample = append(sample, e.all[i].value)
+		some = append(some, e.all[i].value)
 	}
+	return some
+}
+
+// numbers returns how many events each user has in each window of that size that starts at a multiple of it, by groups
+// or in all.
+func (e *events) numbers(size time.Duration, byGroup bool) (all []int64) {
+	type of struct {
+		user   windows.UserHash
+		window int64
+		group  int32
+	}
+	at := map[of]int{}
+	for i := range e.all {
+		x := of{e.all[i].user, e.all[i].time / int64(size), 0}
+		if byGroup {
+			if x.group = e.all[i].group; x.group == ungrouped {
+				continue
+			}
+		}
+		k, known := at[x]
+		if !known {
+			k = len(all)
+			at[x], all = k, append(all, 0)
+		}
+		all[k]++
+	}
+	return all
+}
+
+// bounds chooses bounds and a step by some values, apart from those that flags give, and what counts as high. At most
+// one value in a hundred is beyond either bound, and there are up to 100,000 steps.
+func (e *events) bounds(sample []int64, lower, upper *decimal.Decimal) (low, high, step, above decimal.Decimal) {
 	slices.Sort(sample)
 	at := func(p float64) decimal.Decimal { return e.number(sample[int(p*float64(len(sample)-1))]) }
 	if low = at(0); low.IsNegative() {

@@ -36,16 +36,28 @@ func (c *Command) describe(app *cli.App, d draft, e *events) error {
 	if d.Columns.Clock != "" {
 		clock = " and " + guessed(c.Clock, d.Columns.Clock)
 	}
-	fmt.Fprintf(&b, "  user %s, value %s, time %s%s%s\n", guessed(c.User, d.Columns.User), guessed(c.Value, d.Columns.Value),
-		guessed(c.Time, d.Columns.Time), clock, group)
+	value := ", value " + guessed(c.Value, d.Columns.Value)
+	if d.Counts() {
+		value = ""
+	}
+	fmt.Fprintf(&b, "  user %s%s, time %s%s%s\n", guessed(c.User, d.Columns.User), value, guessed(c.Time, d.Columns.Time),
+		clock, group)
 	if c.User == "" && !generate.NamesUser(d.Columns.User) {
 		fmt.Fprintf(&b, "  no name of a column says who people are: %s is taken because its values come again, and --user "+
 			"takes another\n", d.Columns.User)
 	}
 	fmt.Fprintf(&b, "  %s of %s, %s to %s\n", many(len(e.all), "row"), many(len(e.users), "user"),
 		stamp(e.first), stamp(e.last))
-	fmt.Fprintf(&b, "  values from %s to %s, in steps of %s; beyond a bound they count as the bound\n", d.Lower, d.Upper,
-		d.Step)
+	if d.Counts() {
+		if c.Figure != numberOfEvents {
+			fmt.Fprintf(&b, "  no column has numbers to use as values, so events are counted: --value takes one all the same\n")
+		}
+		fmt.Fprintf(&b, "  one user counts with up to %s in a window, and with more as with so many\n",
+			many(int(d.Upper.IntPart()), "event"))
+	} else {
+		fmt.Fprintf(&b, "  values from %s to %s, in steps of %s; beyond a bound they count as the bound\n", d.Lower, d.Upper,
+			d.Step)
+	}
 	if e.cut {
 		fmt.Fprintf(&b, "  only the first %s rows were read\n", humanize.Comma(mostEvents))
 	}
@@ -88,7 +100,7 @@ func (d draft) show(app *cli.App, found *trial) error {
 	if err := cli.WriteTable(out, app.Width(), head, cells); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%s%s%s", best.verdict(), worth(found.worth, best.about), found.groups)
+	fmt.Fprintf(out, "\n%s%s%s", best.verdict(), d.worth(found.worth, best.about), found.groups)
 	fmt.Fprintf(out, "\nThe last figures, each within its band with a probability of 95 %%:\n")
 	head, cells = d.last(best)
 	if err := cli.WriteTable(out, app.Width(), head, cells); err != nil {
@@ -111,13 +123,16 @@ func (c *cell) verdict() string {
 }
 
 // worth says which part of each figure about the values was useful, each drawn with the same ε, and which was taken.
-func worth(shares []float64, chosen about) string {
+func (d draft) worth(shares []float64, chosen about) string {
 	var parts []string
-	for _, a := range abouts {
-		parts = append(parts, fmt.Sprintf("%s %.0f %%", a, 100*shares[a]))
+	for i, a := range d.abouts() {
+		parts = append(parts, fmt.Sprintf("%s %.0f %%", a, 100*shares[i]))
 	}
-	return fmt.Sprintf("  Useful of the figures that say how large values are: %s. Chosen: %s.\n",
-		strings.Join(parts, ", "), chosen)
+	say := "how large values are"
+	if d.Counts() {
+		say = "how many events there are, or one user has"
+	}
+	return fmt.Sprintf("  Useful of the figures that say %s: %s. Chosen: %s.\n", say, strings.Join(parts, ", "), chosen)
 }
 
 // last are the last figures, a line for each window and group.
@@ -127,7 +142,14 @@ func (d draft) last(c *cell) (head []string, lines [][]string) {
 	if len(d.Groups) > 0 {
 		head = append(head, d.Columns.Group)
 	}
-	head = append(head, "users", "above "+d.High.String(), fmt.Sprintf("%s of %s", c.about, d.Columns.Value))
+	switch {
+	case !d.Counts():
+		head = append(head, "users", "above "+d.High.String(), fmt.Sprintf("%s of %s", c.about, d.Columns.Value))
+	case c.about == total:
+		head = append(head, "users", "above "+d.High.String(), numberOfEvents)
+	default:
+		head = append(head, "users", "above "+d.High.String(), fmt.Sprintf("%s of a user's events", c.about))
+	}
 	for line := range slices.Chunk(c.figures, figuresOfALine) {
 		cells := []string{line[0].WindowStart.Format("2006-01-02 15:04")}
 		if len(d.Groups) > 0 {

@@ -29,22 +29,32 @@ const (
 	median about = iota
 	p90
 	mean
+	total // the number of events
 )
 
-// abouts are the figures about the values. Each costs half of a window's ε.
-var abouts = []about{median, p90, mean}
+// abouts are the figures about the values, the usual one first. Each costs half of a window's ε.
+func (d draft) abouts() []about {
+	if d.Counts() {
+		return []about{total, median, p90, mean}
+	}
+	return []about{median, p90, mean}
+}
+
+// numberOfEvents is the name of the release of the number of events, and of the flag's value for it.
+const numberOfEvents = "events"
 
 // String is the name of the release.
-func (a about) String() string { return [...]string{"median", "p90", "mean"}[a] }
+func (a about) String() string { return [...]string{"median", "p90", "mean", numberOfEvents}[a] }
 
 // keys say in a streams file what is released.
 func (a about) keys() []string {
-	return [...][]string{{"statistic: median"}, {"statistic: quantile", "p: 0.9"}, {"statistic: mean"}}[a]
+	return [...][]string{{"statistic: median"}, {"statistic: quantile", "p: 0.9"}, {"statistic: mean"},
+		{"statistic: sum", "clip: none"}}[a]
 }
 
 // others are those in whose place a figure stands, as lines of a streams file.
-func (a about) others(epsilon decimal.Decimal) (lines []string) {
-	for _, other := range abouts {
+func (d draft) others(a about, epsilon decimal.Decimal) (lines []string) {
+	for _, other := range d.abouts() {
 		if other != a {
 			lines = append(lines, fmt.Sprintf("- {name: %s, %s, epsilon: %s}", other, strings.Join(other.keys(), ", "),
 				epsilon))
@@ -66,8 +76,40 @@ type draft struct {
 	Chosen             chosen
 }
 
-// chosen says which values are from flags, and not from the data.
-type chosen struct{ Lower, Upper, Above, Window, Epsilon bool }
+// chosen says which values are from flags, or always the same, and not from the data.
+type chosen struct{ Lower, Upper, Step, Above, Window, Epsilon bool }
+
+// Counts reports whether events are counted, because no column has values. What one user counts with is then how many
+// they have in a window, so bounds depend on the windows: see [draft.sized].
+func (d draft) Counts() bool { return d.Columns.Value == "" }
+
+// sized is the draft for windows of a length. Where events are counted, it chooses the bounds by how many events each
+// user has in such a window.
+func (d draft) sized(e *events, window time.Duration) draft {
+	if d.Counts() {
+		d = d.bounded(e, e.numbers(window, d.Columns.Group != ""))
+	}
+	return d
+}
+
+// bounded is the draft with bounds, a step and what is high by some values, apart from what flags give.
+func (d draft) bounded(e *events, sample []int64) draft {
+	given := func(of bool, value decimal.Decimal) *decimal.Decimal {
+		if of {
+			return &value
+		}
+		return nil
+	}
+	lower, upper, step, high := e.bounds(sample, given(d.Chosen.Lower, d.Lower), given(d.Chosen.Upper, d.Upper))
+	if d.Counts() && d.Chosen.Above && !d.Chosen.Upper && d.High.GreaterThanOrEqual(upper) {
+		upper = round(d.High.Add(step))
+	}
+	d.Lower, d.Upper, d.Step = lower, upper, step
+	if !d.Chosen.Above {
+		d.High = high
+	}
+	return d
+}
 
 //go:embed streams.yaml.tmpl
 var streamsText string
@@ -111,7 +153,7 @@ func (d draft) write(p plan) (string, error) {
 		Keys, Others                          []string
 	}{draft: d, Comment: config.FromDataComment, Input: d.Columns.Input(d.topic()), Size: config.Duration(p.window),
 		Start: stamp(start), End: stamp(end), Per: config.Duration(per), Users: users,
-		Values: values, About: p.about, Keys: p.about.keys(), Others: p.about.others(values),
+		Values: values, About: p.about, Keys: p.about.keys(), Others: d.others(p.about, values),
 		Limit: p.epsilon.Mul(decimal.NewFromInt(int64((per-1)/p.window) + 1))})
 	if err != nil {
 		return "", fmt.Errorf("streams file: %w", err)

@@ -43,16 +43,17 @@ type cell struct {
 func (c *cell) share() float64 { return float64(c.useful) / float64(len(c.figures)) }
 
 // shareOf is the part of one figure's values that was useful. At a bound a value says only that it is no less, or more.
-func (c *cell) shareOf(release string, lower, upper decimal.Decimal) float64 {
+// A number of all events has no bounds.
+func (c *cell) shareOf(a about, lower, upper decimal.Decimal) float64 {
 	all, useful := 0, 0
 	for _, f := range c.figures {
-		if f.Release != release {
+		if f.Release != a.String() {
 			continue
 		}
 		all++
 		if f.Quality == "useful" && f.Value != nil {
 			value, err := decimal.NewFromString(f.Value.String())
-			if err == nil && value.GreaterThan(lower) && value.LessThan(upper) {
+			if err == nil && (a == total || value.GreaterThan(lower) && value.LessThan(upper)) {
 				useful++
 			}
 		}
@@ -85,13 +86,15 @@ func (d draft) try(ctx context.Context, e *events, sizes []time.Duration,
 	group.SetLimit(2)
 	for i, size := range sizes {
 		group.Go(func() error {
-			s, _, err := d.stream(plan{window: size, epsilon: epsilons[0]})
+			d, p := d.sized(e, size), plan{window: size, epsilon: epsilons[0], about: d.abouts()[0]}
+			s, _, err := d.stream(p)
 			if err != nil {
 				return err
 			}
 			some, bags := e.windows(s)
 			for _, epsilon := range epsilons {
-				c := &cell{plan: plan{window: size, epsilon: epsilon}}
+				c := &cell{plan: p}
+				c.epsilon = epsilon
 				if err := c.draw(ctx, d, some, bags); err != nil {
 					return err
 				}

@@ -33,7 +33,7 @@ type Command struct {
 	Lower   *cli.Number   `placeholder:"X" help:"Lower bound of the values. Absent: chosen by the values."`
 	Upper   *cli.Number   `placeholder:"X" help:"Upper bound of the values. Absent: chosen by the values."`
 	Above   *cli.Number   `placeholder:"X" help:"Above which a value is high. Absent: chosen by the values."`
-	Figure  string        `default:"" enum:"median,p90,mean," placeholder:"NAME" help:"What is said of the values: median, p90 or mean. Absent: the median, or what is useful."`
+	Figure  string        `default:"" enum:"median,p90,mean,events," placeholder:"NAME" help:"What is said of the values: median, p90 or mean; or events, their number in place of values. Absent: what is useful."`
 	Out     string        `default:"streams.yaml" placeholder:"FILE" help:"Streams file to write. An existing one is not replaced. -: none."`
 }
 
@@ -43,10 +43,12 @@ func (Command) Help() string {
 several ε, with noise as a stream would draw it. A table says which part of the figures was useful. Windows that the
 file covers only in part do not count. It chooses the shortest windows of which most were useful, and the least ε that
 does, so that nobody loses more than ε 1 in any 24 hours if that is possible. A guessed column of groups is taken if
-most of its figures are useful too. If medians are not, it may take the p90 or the mean. Then it shows some of the
-figures and writes a streams file for them:
+most of its figures are useful too. If medians are not, it may take the p90 or the mean. If no column has values, a user
+counts with the number of their events, and the number of all events is the figure. Then it shows some of the figures
+and writes a streams file for them:
 
   louver try requests.csv
+  louver try requests.csv --figure events
   louver try orders.csv --user customer --value amount --window 24h
   louver check streams.yaml
 
@@ -113,6 +115,9 @@ func (c *Command) free() error {
 		return cli.UsageError(fmt.Errorf("--window %s; want whole seconds, such as 15m or 3h", c.Window))
 	case c.Epsilon != nil && !c.Epsilon.IsPositive():
 		return cli.UsageError(fmt.Errorf("--epsilon %s; want a number greater than 0", c.Epsilon))
+	case c.Figure == numberOfEvents && c.Value != "":
+		return cli.UsageError(fmt.Errorf("--figure events with --value %s; want it without, to count events whatever "+
+			"their values", c.Value))
 	case c.Out == "-":
 		return nil
 	}
@@ -161,7 +166,7 @@ func (c *Command) read(app *cli.App, name string, in io.Reader) (d draft, e *eve
 		Lower: c.Lower != nil, Upper: c.Upper != nil, Above: c.Above != nil, Window: c.Window != 0,
 		Epsilon: c.Epsilon != nil}}
 	d.Columns = replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Clock: c.Clock, Group: c.Group}
-	if d.Columns, err = complete(name, d.Columns, look); err != nil {
+	if d.Columns, err = complete(name, d.Columns, look, c.Figure == numberOfEvents); err != nil {
 		return d, nil, err
 	}
 	guessed := c.Group == "" && !c.NoGroup
@@ -180,26 +185,44 @@ func (c *Command) read(app *cli.App, name string, in io.Reader) (d draft, e *eve
 	if d.First, d.Last, d.Groups = e.first, e.last, e.groups; guessed && len(e.groups) < 2 {
 		d = d.whole()
 	}
-	d.Lower, d.Upper, d.Step, d.High = e.bounds(decimalOf(c.Lower), decimalOf(c.Upper))
-	grid, err := mechanisms.NewGrid(d.Lower, d.Upper, d.Step)
-	if err != nil {
-		return d, nil, cli.UsageError(err)
-	}
-	if d.Figure = c.Figure; c.Above != nil {
-		d.High = c.Above.Decimal
-		if d.High.LessThan(d.Lower) || d.High.GreaterThanOrEqual(d.Upper) {
-			return d, nil, cli.UsageError(fmt.Errorf("--above %s; want a value from %s to less than %s", d.High, d.Lower,
-				d.Upper))
-		}
-	}
-	return d, e, e.encode(grid)
+	d, err = c.bound(d, e)
+	return d, e, err
 }
 
-func decimalOf(n *cli.Number) *decimal.Decimal {
-	if n == nil {
-		return nil
+// bound chooses bounds by the values, and replaces these by points of the grid between them. Where events are counted,
+// bounds depend on the windows, so only the flags are checked.
+func (c *Command) bound(d draft, e *events) (draft, error) {
+	d.Figure = c.Figure
+	for _, f := range []struct {
+		name  string
+		value *cli.Number
+		to    *decimal.Decimal
+	}{{"--lower", c.Lower, &d.Lower}, {"--upper", c.Upper, &d.Upper}, {"--above", c.Above, &d.High}} {
+		if f.value == nil {
+			continue
+		}
+		if *f.to = f.value.Decimal; d.Counts() && (!f.to.IsInteger() || f.to.IsNegative()) {
+			return d, cli.UsageError(fmt.Errorf("%s %s, but events are counted; want a whole number of one user's events "+
+				"in a window, at least 0", f.name, f.to))
+		}
 	}
-	return &n.Decimal
+	if d.Counts() {
+		d.Chosen.Lower, d.Chosen.Step = true, true
+		d = d.sized(e, d.sizes()[0])
+	} else {
+		d = d.bounded(e, e.sample())
+	}
+	grid, err := mechanisms.NewGrid(d.Lower, d.Upper, d.Step)
+	if err != nil {
+		return d, cli.UsageError(err)
+	}
+	if d.Chosen.Above && (d.High.LessThan(d.Lower) || d.High.GreaterThanOrEqual(d.Upper)) {
+		return d, cli.UsageError(fmt.Errorf("--above %s; want a value from %s to less than %s", d.High, d.Lower, d.Upper))
+	}
+	if d.Counts() {
+		return d, nil
+	}
+	return d, e.encode(grid)
 }
 
 // streamName makes the name of a stream from that of a file.

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/replay"
+	"github.com/louver/louver/windows"
 )
 
 var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -222,6 +224,98 @@ func TestFlagsAreNoGuesses(t *testing.T) {
 	}
 }
 
+// A file without numbers is tried to the end: its events are counted, in windows of any length. --figure events counts
+// them although there are numbers.
+//
+// A window of a day has 1,440 events of some 760 users. With ε 0.5 their number is off by 3·upper/ε at most, so by less
+// than a tenth with upper 5 or 10, and the plan that is chosen has at least that.
+func TestEventsAreCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		column, row string // of the CSV, behind time and user
+		cmd         Command
+		want        []string
+	}{
+		"no number":   {"", "", Command{}, []string{"no column has numbers to use as values, so events are counted"}},
+		"a status":    {",path,status", ",/a,404", Command{}, []string{"so events are counted"}},
+		"few numbers": {",note", ",none", Command{}, []string{"--value takes one all the same"}},
+		"wanted":      {",ms", ",12.5", Command{Figure: "events"}, []string{"time ts (guessed)\n  12,000 rows"}},
+		"median":      {"", "", Command{Figure: "median"}, []string{"│ median of a user"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, random := t.TempDir(), rand.New(rand.NewPCG(5, 6))
+			file, out := filepath.Join(dir, "visits.csv"), filepath.Join(dir, "streams.yaml")
+			var text bytes.Buffer
+			_, _ = fmt.Fprintln(&text, "ts,user_id"+c.column)
+			for i := range 12_000 {
+				_, _ = fmt.Fprintf(&text, "%s,u%d%s\n", at(i, time.Minute).Format(time.RFC3339), random.IntN(1000), c.row)
+			}
+			if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := c.cmd
+			cmd.File, cmd.Out = file, out
+			said, err := run(t, cmd)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, said)
+			}
+			for _, want := range append(c.want, "user user_id (guessed), time ts (guessed)\n", "one user counts with up to ",
+				"how many events there are, or one user has: events ", "Chosen: windows of ") {
+				if !strings.Contains(said, want) {
+					t.Errorf("it does not say %q:\n%s", want, said)
+				}
+			}
+			if name != "median" && (!strings.Contains(said, " events ± ") || !strings.Contains(said, "Chosen: events.")) {
+				t.Errorf("it does not show numbers of events:\n%s", said)
+			}
+			streams, err := parse.Load(out, os.LookupEnv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := streams.Streams[0]; s.Contribution != windows.Count || s.Input.Value != "" || s.Unit != "events" ||
+				len(streams.FromData) != 8 {
+				t.Errorf("%+v, %d values from the data, want 8", s, len(streams.FromData))
+			}
+		})
+	}
+}
+
+// Bounds of events are whole numbers, and a limit that one window's bounds do not hold moves them.
+func TestBoundsOfEvents(t *testing.T) {
+	var text bytes.Buffer
+	_, _ = fmt.Fprintln(&text, "ts,user_id")
+	for i := range 3000 {
+		_, _ = fmt.Fprintf(&text, "%s,u%d\n", at(i, time.Minute).Format(time.RFC3339), i%30)
+	}
+	file := filepath.Join(t.TempDir(), "visits.csv")
+	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flag := func(text string) *cli.Number {
+		n := new(cli.Number)
+		if err := n.UnmarshalText([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for name, c := range map[string]struct {
+		cmd  Command
+		want string // of the error, or of what is said
+	}{
+		"a limit above all":    {Command{Above: flag("7000")}, "│ above 7000 "},
+		"a limit at the bound": {Command{Above: flag("5"), Upper: flag("5")}, "want a value from 0 to less than 5"},
+		"half an event":        {Command{Upper: flag("2.5")}, "--upper 2.5, but events are counted"},
+		"a lower bound":        {Command{Lower: flag("3000")}, "Chosen: windows of "},
+		"one user less":        {Command{Upper: flag("1")}, "one user counts with up to 1 event in a window"},
+		"with a value":         {Command{Figure: "events", FileColumns: feed.FileColumns{Value: "x"}}, "--figure events with"},
+	} {
+		cmd := c.cmd
+		cmd.File, cmd.Out = file, "-"
+		if said, err := run(t, cmd); !strings.Contains(fmt.Sprint(said, err), c.want) {
+			t.Errorf("%s: %v, want %q\n%s", name, err, c.want, said)
+		}
+	}
+}
+
 // Three stations have no figures, however long they measure. Nothing is written.
 func TestTooFewUsers(t *testing.T) {
 	dir := t.TempDir()
@@ -263,8 +357,8 @@ func TestNoColumns(t *testing.T) {
 	for text, want := range map[string]string{
 		"a,b\nx,y\nx,z\n":                                               "want --time with one of a, b",
 		"time,b\n2026-03-01,1.5\n2026-03-01,2.5\n":                      "want --user with one of b",
-		"time,user\n2026-03-01,x\n2026-03-01,x\n":                       "want one, for example with a 1 in each row",
-		"time,user,n\n2026-03-01,x,a\n2026-03-01,x,1\n2026-03-01,x,b\n": "want --value with one of n",
+		"time,user\n2026-03-01,x\n2026-03-01,x\n":                       "only 1 user in column user",
+		"time,user,n\n2026-03-01,x,a\n2026-03-01,x,1\n2026-03-01,x,b\n": "only 1 user in column user",
 		"time,user,n\n2026-03-01,x,1\n2026-03-01,x,2\n":                 "only 1 user in column user",
 		"":              "the file is empty",
 		"time,user,n\n": "has no events",
@@ -301,6 +395,8 @@ func TestGuesses(t *testing.T) {
 			"Customer ID UnitPrice InvoiceDate "},
 		{"day,hour,userId,duration", "%[1]d.11.2026,%[4]d,u%[2]d,%[3]d", "userId duration day hour"},
 		{"day,Uhrzeit,uid,n", "%[1]d.11.2026,0%[4]d:30,u%[2]d,%[3]d", "uid n day Uhrzeit"},
+		{"ts,user,path,status", "2026-03-01T08:00:%02[1]dZ,u%[2]d,/a,%[3]d", "user  ts "},
+		{"ts,user,order_id,year", "2026-03-01T08:00:%02[1]dZ,u%[2]d,%[3]d,202%[4]d", "user  ts "},
 	} {
 		text := c.header + "\n"
 		for i := range 40 {
@@ -310,7 +406,7 @@ func TestGuesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := complete("f", replay.Columns{}, look)
+		got, err := complete("f", replay.Columns{}, look, false)
 		if is := strings.Join([]string{got.User, got.Value, got.Time, got.Clock}, " "); err != nil || is != c.want {
 			t.Errorf("%s: %q, %v; want %q", c.header, is, err, c.want)
 		}

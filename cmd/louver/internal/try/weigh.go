@@ -16,7 +16,7 @@ type trial struct {
 	draft  draft
 	rows   [][]*cell // a row for each length of windows
 	best   *cell     // of the rows
-	worth  []float64 // which part of each figure about the values was useful
+	worth  []float64 // which part of each figure about the values was useful, in the order of the draft's
 	groups string    // a line about a column of groups that was not taken; "" for none
 }
 
@@ -60,14 +60,16 @@ func (c *Command) weigh(ctx context.Context, d draft, e *events, sizes []time.Du
 }
 
 // best tries plans and chooses one. Then it tries what this one can say of the values. Where no flag names
-// a figure, it keeps the median unless most medians are not useful, and most values of another figure are.
+// a figure, it keeps the usual one unless most of its values are not useful, and most of another figure are.
 func (d draft) best(ctx context.Context, e *events, sizes []time.Duration, epsilons []decimal.Decimal) (*trial, error) {
 	rows, err := d.try(ctx, e, sizes, epsilons)
 	if err != nil {
 		return nil, err
 	}
-	best := choose(rows)
-	found := &trial{draft: d, rows: rows, best: best, worth: []float64{best.shareOf(median.String(), d.Lower, d.Upper)}}
+	best, abouts := choose(rows), d.abouts()
+	d = d.sized(e, best.window)
+	most := best.shareOf(abouts[0], d.Lower, d.Upper)
+	found := &trial{draft: d, rows: rows, best: best, worth: []float64{most}}
 	s, _, err := d.stream(best.plan)
 	if err != nil {
 		return nil, err
@@ -79,11 +81,10 @@ func (d draft) best(ctx context.Context, e *events, sizes []time.Duration, epsil
 		if err := other.draw(ctx, d, some, bags); err != nil {
 			return nil, err
 		}
-		share := other.shareOf(a.String(), d.Lower, d.Upper)
+		share := other.shareOf(a, d.Lower, d.Upper)
 		found.worth = append(found.worth, share)
-		before := found.worth[found.best.about]
-		if d.Figure == a.String() || d.Figure == "" && before < enough && share >= enough && share > before {
-			found.best = other
+		if d.Figure == a.String() || d.Figure == "" && most < enough && share >= enough && share > most {
+			found.best, most = other, share
 		}
 	}
 	for _, row := range rows {
