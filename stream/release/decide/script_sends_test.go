@@ -1,0 +1,338 @@
+package decide
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/windows"
+)
+
+// scriptDay is the day of a time without a date. 02T06:00 is in the morning of the next one.
+var scriptDay = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// parseMoment returns a time of a script in Unix nanoseconds.
+func parseMoment(text string) (int64, error) {
+	day := 1
+	if date, clock, dated := strings.Cut(text, "T"); dated {
+		var err error
+		if day, err = strconv.Atoi(date); err != nil {
+			return 0, fmt.Errorf("the day of %s: %w", text, err)
+		}
+		text = clock
+	}
+	at, err := time.Parse("15:04", text)
+	if err != nil {
+		return 0, err
+	}
+	return scriptDay.AddDate(0, 0, day-1).Add(time.Duration(at.Hour())*time.Hour +
+		time.Duration(at.Minute())*time.Minute).UnixNano(), nil
+}
+
+// moment writes a time as scripts have it.
+func moment(at time.Time) string {
+	if at = at.UTC(); at.Before(scriptDay.AddDate(0, 0, 1)) {
+		return at.Format("15:04")
+	}
+	return fmt.Sprintf("%02dT%s", int(at.Sub(scriptDay)/(24*time.Hour))+1, at.Format("15:04"))
+}
+
+// usual is what streams have in scripts that say nothing else.
+var usual = map[string]string{
+	"input":        "{topic: in, user: user, value: value, time: time, group: group}",
+	"bounds":       "{lower: 0, upper: 1000, step: 1}",
+	"contribution": "last",
+	"output":       "{topic: out}",
+	"on_exhausted": "withhold",
+}
+
+// fillIn fills in what a streams file of a script leaves out: its version, what is usual, and of a window its start
+// (midnight) and grace (10 seconds).
+func fillIn(text string) (string, error) {
+	var file yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
+		return "", err
+	}
+	top := file.Content[0]
+	put(top, "version", "1")
+	for _, stream := range valueOf(top, "streams").Content {
+		for _, key := range slices.Sorted(maps.Keys(usual)) {
+			if key == "input" && valueOf(stream, "groups") == nil {
+				put(stream, key, "{topic: in, user: user, value: value, time: time}")
+			}
+			put(stream, key, usual[key])
+		}
+		if window := valueOf(stream, "window"); window != nil {
+			put(window, "start", scriptDay.Format(time.RFC3339))
+			put(window, "grace", "10s")
+		}
+	}
+	full, err := yaml.Marshal(&file)
+	return string(full), err
+}
+
+// valueOf is the value of a key, or nil.
+func valueOf(of *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(of.Content); i += 2 {
+		if of.Content[i].Value == key {
+			return of.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// put gives a key a value that is not there.
+func put(into *yaml.Node, key, value string) {
+	if valueOf(into, key) != nil {
+		return
+	}
+	var node yaml.Node
+	if err := yaml.Unmarshal([]byte(value), &node); err != nil {
+		panic(err) // of this file
+	}
+	into.Content = append(into.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, node.Content[0])
+}
+
+// sending is a slice of a stream, and what users send in it.
+type sending struct {
+	edition config.Edition
+	slice   windows.Window
+	visits  []userVisit
+}
+
+type userVisit struct {
+	user  uint64
+	group string
+	value int64
+}
+
+// play has users send, and decides what is due after each slice if that is wanted.
+func (s *script) play(d *datadriven.TestData) (string, error) {
+	trouble, err := newTrouble(d)
+	if err != nil {
+		return "", err
+	}
+	all, err := s.sendings(d.Input)
+	if err != nil {
+		return "", err
+	}
+	s.recent = nil
+	f := newFate(d)
+	for i, of := range all {
+		s.send(of, trouble)
+		s.now = max(s.now, of.slice.End/1e9+30)
+		if d.Cmd == "send" || i+1 < len(all) && all[i+1].slice.End == of.slice.End {
+			continue
+		}
+		if err := s.decideNow(f); err != nil {
+			return "", err
+		}
+		if f.crash = ""; s.Core == nil {
+			return s.show(), nil
+		}
+	}
+	return s.show(), nil
+}
+
+// sendings are the slices of some lines, in the order of their ends.
+func (s *script) sendings(lines string) ([]sending, error) {
+	type key struct {
+		stream string
+		start  int64
+	}
+	slicesOf := map[key]*sending{}
+	for line := range strings.Lines(lines) {
+		words := strings.Fields(line)
+		first, last, several := strings.Cut(words[0], "..")
+		from, err := parseMoment(first)
+		if err != nil {
+			return nil, err
+		}
+		until := from + 1
+		if several {
+			if until, err = parseMoment(last); err != nil {
+				return nil, err
+			}
+		}
+		words = words[1:]
+		only := ""
+		if len(words) > 0 && strings.HasSuffix(words[0], ":") {
+			only, words = strings.TrimSuffix(words[0], ":"), words[1:]
+		}
+		visits, err := visitsOf(words)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range s.editions {
+			if only != "" && e.Stream.Name != only {
+				continue
+			}
+			for start := from; start < until; start += int64(e.Schedule.Every) {
+				end := start + int64(e.Schedule.Every)
+				if start < e.Schedule.Start || e.Schedule.End != 0 && end > e.Schedule.End {
+					continue
+				}
+				of := slicesOf[key{e.Stream.Name, start}]
+				if of == nil {
+					of = &sending{edition: e, slice: windows.Window{Start: start, End: end}}
+					slicesOf[key{e.Stream.Name, start}] = of
+				}
+				of.visits = append(of.visits, visits...)
+			}
+		}
+	}
+	if len(slicesOf) == 0 {
+		return nil, errors.New("no stream has a slice then")
+	}
+	var all []sending
+	for _, of := range slicesOf {
+		all = append(all, *of)
+	}
+	slices.SortFunc(all, func(x, y sending) int {
+		return cmp.Or(cmp.Compare(x.slice.End, y.slice.End), cmp.Compare(x.edition.Stream.Name, y.edition.Stream.Name))
+	})
+	return all, nil
+}
+
+// visitsOf are those of words such as 1..5=900@a,b: users, the value 100 unless they say another, and their groups.
+func visitsOf(words []string) (all []userVisit, err error) {
+	for _, word := range words {
+		who, groups, _ := strings.Cut(word, "@")
+		who, number, valued := strings.Cut(who, "=")
+		value := int64(100)
+		if valued {
+			if value, err = strconv.ParseInt(number, 10, 64); err != nil {
+				return nil, fmt.Errorf("%s: %w", word, err)
+			}
+		}
+		first, last, several := strings.Cut(who, "..")
+		if !several {
+			last = first
+		}
+		from, err := strconv.ParseUint(first, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", word, err)
+		}
+		to, err := strconv.ParseUint(last, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", word, err)
+		}
+		for user := from; user <= to; user++ {
+			for group := range strings.SplitSeq(groups, ",") {
+				all = append(all, userVisit{user, group, value})
+			}
+		}
+	}
+	return all, nil
+}
+
+// trouble is what goes wrong with parts.
+type trouble struct {
+	damaged, unreadable, gap, unmarked bool
+	lost                               int64
+	only                               int // partition; −1 for all
+}
+
+func newTrouble(d *datadriven.TestData) (of trouble, err error) {
+	of.only = -1
+	for _, a := range d.CmdArgs {
+		switch a.Key {
+		case "damaged":
+			of.damaged = true
+		case "unreadable":
+			of.unreadable = true
+		case "gap":
+			of.gap = true
+		case "unmarked":
+			of.unmarked = true
+		case "lost":
+			of.lost, err = strconv.ParseInt(a.Vals[0], 10, 64)
+		case "in":
+			of.only, err = strconv.Atoi(a.Vals[0])
+		case "crash", "unkept", "anew", "changes":
+		default:
+			err = fmt.Errorf("unknown argument %s", a)
+		}
+		if err != nil {
+			return of, err
+		}
+	}
+	return of, nil
+}
+
+// send writes the parts and marks of a slice: users whose number is even are in the first partition of two.
+func (s *script) send(of sending, t trouble) {
+	stream, epoch := of.edition.Stream, of.edition.Number
+	for partition := range s.inputs {
+		if t.only >= 0 && t.only != partition {
+			continue
+		}
+		bag := windows.NewBag(windows.BagSpec{Groups: stream.Groups, MaxGroups: stream.MaxGroups,
+			Policy: stream.Contribution, Window: of.slice, Hasher: windows.NewHasher([16]byte{}),
+			Open: stream.Found != nil})
+		n := int64(1)
+		for i, v := range of.visits {
+			if int(v.user)%s.inputs != partition {
+				continue
+			}
+			n++
+			at := of.slice.Start + int64(i)
+			if stream.Found != nil {
+				bag.PutName(spread(v.user), []byte(v.group), at, v.value)
+			} else if group := slices.Index(stream.Groups, v.group); group >= 0 {
+				bag.Add(spread(v.user), group, at, v.value)
+			} else {
+				s.t.Fatalf("stream %s has no group %q", stream.Name, v.group)
+			}
+		}
+		key := fmt.Sprint(stream.Name, epoch, partition)
+		s.attempts++
+		o := windows.Origin{Stream: stream.Name, Epoch: epoch, Partition: partition, From: s.sent[key],
+			To: s.sent[key] + n, Attempt: [16]byte{byte(s.attempts), byte(s.attempts >> 8)}}
+		s.sent[key] = o.To
+		part := windows.Part{Origin: o, Slice: of.slice, Payload: bag.Seal()}
+		if t.unreadable {
+			part.Payload = []byte("unreadable")
+		}
+		mark := windows.Mark{Origin: o, Partitions: s.inputs, Lost: t.lost, Slices: []int64{of.slice.Start},
+			After: of.slice.Start, Through: of.slice.End}
+		messages := part.Messages(1 << 20)
+		if t.damaged {
+			messages[0][len(messages[0])/2] ^= 4
+		}
+		if !t.unmarked {
+			messages = append(messages, mark.Message())
+		}
+		if t.gap {
+			messages = nil
+		}
+		for _, m := range messages {
+			s.messages = append(s.messages, messageLine{At: of.slice.End / 1e9, Data: m})
+		}
+	}
+}
+
+// keyedSeal hides nothing, but opens only what was closed with the same key.
+type keyedSeal string
+
+func (k keyedSeal) close(_ string, _ ledger.Instance, _ string, secret []byte) ([]byte, error) {
+	return []byte(string(k) + " " + string(secret)), nil
+}
+
+func (k keyedSeal) open(_ string, _ ledger.Instance, _ string, sealed []byte) ([]byte, error) {
+	secret, ok := strings.CutPrefix(string(sealed), string(k)+" ")
+	if !ok {
+		return nil, errors.New("another key")
+	}
+	return []byte(secret), nil
+}
