@@ -1,8 +1,6 @@
 package decide
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -13,9 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/record"
 )
 
 // changing is a stream with one release on change, and with so large an ε that the draws and the test follow the
@@ -45,119 +40,6 @@ func changingProgram(t testing.TB, limit, atMost string) *program {
 // at is a sample of a hundred users in each group, who all have the value of their group.
 func at(a, b, c int64) []contribution {
 	return slices.Concat(users(100, 0, a), users(100, 1, b), users(100, 2, c))
-}
-
-// shownOnChange says in short what the records of an entry say: the values, those that were drawn with a star, and the
-// instance.
-func shownOnChange(t *testing.T, e ledger.Entry) string {
-	t.Helper()
-	records, err := e.Records()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var words []string
-	var last record.Value
-	for _, r := range records {
-		if last = (record.Value{}); json.Unmarshal(r.Value, &last) != nil || last.Changed == nil {
-			continue
-		}
-		word := "-"
-		if last.Value != nil {
-			word = last.Value.String()
-			if *last.Changed {
-				word += "*"
-			}
-			if *last.Changed != last.Since.Equal(last.WindowEnd) {
-				t.Errorf("%s has changed: %v, but it is from %s", last.ID, *last.Changed, last.Since)
-			}
-		}
-		words = append(words, word)
-	}
-	text := fmt.Sprintf("%s, instance %d for %s, spent %s", strings.Join(words, " "), last.Instance, last.Epsilon,
-		last.BudgetSpent)
-	if last.Reason != nil {
-		text += " " + *last.Reason
-	}
-	return text
-}
-
-// TestAFigureOnChange follows a figure. All groups are drawn first. When two groups change, the first alone is drawn
-// again. Then at_most of two instances is reached. A day later the figure goes on from the last values, and draws the
-// other group.
-func TestAFigureOnChange(t *testing.T) {
-	d := newDecider(t, changingProgram(t, "1000000", "2"), zap.NewNop()).sealing(1)
-	for hour, c := range []struct {
-		records []contribution
-		want    string
-	}{
-		{at(100, 200, 300), "100* 200* 300*, instance 1 for 6000, spent 6000"}, // 2000 + 1000 + 3 · 1000
-		{at(100, 200, 300), "100 200 300, instance 1 for 6000, spent 6000"},
-		{at(100, 200, 300), "100 200 300, instance 1 for 6000, spent 6000"},
-		{at(100, 500, 600), "100 500* 300, instance 1 for 6000, spent 6000"},
-		{at(100, 500, 300), "100 500 300, instance 2 for 3000, spent 9000"},
-		{at(900, 500, 600), "900* 500 300, instance 2 for 3000, spent 9000"},
-		{at(900, 500, 600), "- - -, instance 2 for 0, spent 9000 budget_exhausted"},
-	} {
-		if got := shownOnChange(t, d.next(c.records)); got != c.want {
-			t.Errorf("hour %d: %q, want %q", hour, got, c.want)
-		}
-	}
-	for range 20 { // until the first instance, which fired in the fourth hour, is a day old
-		if got := shownOnChange(t, d.next(at(900, 500, 600))); !strings.HasPrefix(got, "- - -") {
-			t.Fatalf("%q, want it withheld", got)
-		}
-	}
-	if got, want := shownOnChange(t, d.next(at(900, 500, 600))), "900 500 600*, instance 3 for 3000, "+
-		"spent 6000"; got != want {
-		t.Errorf("after a day: %q, want %q", got, want)
-	}
-}
-
-// TestAFigureThatTheBudgetCannotPay: the test and the draw fit, the first values do not.
-func TestAFigureThatTheBudgetCannotPay(t *testing.T) {
-	d := newDecider(t, changingProgram(t, "6000", "2"), zap.NewNop()).sealing(1)
-	d.programs[0].stream.Budget.Epsilon = d.programs[0].stream.Budget.Epsilon.Sub(
-		config.All[*config.Change](d.programs[0].stream)[0].Query.Epsilon)
-	if got, want := shownOnChange(t, d.next(at(1, 2, 3))), "- - -, instance 0 for 0, spent 0 "+
-		"budget_exhausted"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// TestAFigureWhoseSecretCannotBeOpened: another instance is armed and goes on from the same values.
-func TestAFigureWhoseSecretCannotBeOpened(t *testing.T) {
-	d := newDecider(t, changingProgram(t, "1000000", "2"), zap.NewNop()).sealing(1)
-	d.next(at(100, 200, 300))
-	d.sealing(2)
-	e := d.next(at(100, 200, 300))
-	if got, want := shownOnChange(t, e), "100 200 300, instance 2 for 3000, spent 9000"; got != want ||
-		fmt.Sprint(e.Ended) != "[s/calm/1]" {
-		t.Errorf("%q and %v ends, want %q and the first", got, e.Ended, want)
-	}
-	if got, want := shownOnChange(t, d.next(at(100, 250, 300))), "100 250* 300, instance 2 for 3000, "+
-		"spent 9000"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// TestFiguresOnChangeOfANewDefinition begin anew. Those that are the same go on.
-func TestFiguresOnChangeOfANewDefinition(t *testing.T) {
-	for _, c := range []struct{ old, new, want string }{
-		{"at_most: 9", "at_most: 8", "100 200 300, instance 1 for 6000, spent 6000"},
-		{"tolerance: 0.1", "tolerance: 0.2", "100* 200* 300*, instance 2 for 6000, spent 12000"},
-	} {
-		p := changingProgram(t, "1000000", "9")
-		d := newDecider(t, p, zap.NewNop()).sealing(1)
-		d.next(at(100, 200, 300))
-		text := strings.NewReplacer("LIMIT", "1000000", "ATMOST", "9").Replace(changing)
-		changed := programOf(t, strings.Replace(text, c.old, c.new, 1))
-		changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
-		p.schedule.End = p.schedule.First().End
-		d.goesOn(nil, nil, changed, p)
-		if got := shownOnChange(t, d.next(at(100, 200, 300))); got != c.want {
-			t.Errorf("%s: %q, want %q", c.new, got, c.want)
-		}
-	}
 }
 
 // TestRepeatedValuesTeachNothing: the stream's other median learns from what it published itself, and not from what is

@@ -240,7 +240,7 @@ func (s *script) opens() error {
 	if err := s.begin(s.settings); err != nil {
 		return err
 	}
-	s.lookout.seal = s.seal
+	s.tests.seal = s.seal
 	s.notices = append(s.notices, s.Notices()...)
 	s.collect(false)
 	return nil

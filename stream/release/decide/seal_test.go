@@ -192,25 +192,6 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 	}
 }
 
-// TestASecretThatCannotBeOpened: the key is another one, so the instance ends, stays charged, and another is armed.
-func TestASecretThatCannotBeOpened(t *testing.T) {
-	d := newDecider(t, alarmedProgram(t, "1000000", "2"), zap.NewNop()).sealing(1)
-	d.next(nil)
-	before := d.next(nil)
-	d.sealing(2)
-	e := d.next(nil)
-	if told(e) != "2 armed" || !slices.Contains(e.Ended, ledger.Instance{Stream: "s", Name: "slow", Number: 1}) {
-		t.Errorf("%q and %v end, want a second instance in place of the first", told(e), e.Ended)
-	}
-	// a window of three groups and an instance
-	if more := e.Standing.BudgetSpent.Sub(*before.Standing.BudgetSpent); more.String() != "1003" {
-		t.Errorf("ε %s more, want 1003", more)
-	}
-	if e = d.next(nil); told(e) != "2" || len(e.Ended) > 0 {
-		t.Errorf("%q and %v end, want the second instance to look", told(e), e.Ended)
-	}
-}
-
 // TestWatchesNeedAKey: without the app's key nothing is armed.
 func TestWatchesNeedAKey(t *testing.T) {
 	c := &Core{programs: []*program{alarmedProgram(t, "1000000", "1")}}

@@ -2,20 +2,16 @@ package decide
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/record"
-	"github.com/louver/louver/windows"
 )
 
 // alarmed is a stream whose watch has so large an ε that it follows its condition exactly, and holds for an hour. Its
@@ -64,171 +60,6 @@ func (d *decider) next(records []contribution) ledger.Entry {
 	e := d.decide(w)
 	d.learnt(w, e)
 	return e
-}
-
-// told returns in short what an entry says about its first watch.
-func told(e ledger.Entry) string {
-	w := e.Continual[0]
-	text := fmt.Sprint(w.Instance)
-	if w.Arms {
-		text += " armed"
-	}
-	if w.Reason != "" {
-		text += " " + w.Reason
-	}
-	if a := w.Watch; a.Fired != nil {
-		text += " fired in " + *a.Fired + a.Since.Format(" 15h")
-	}
-	return text
-}
-
-// TestAWatchFromArmingToItsMost follows a watch: it is armed with the first window, fires in the first group in which
-// six users are slow, holds, is armed again, and is withheld when a day has seen two instances.
-func TestAWatchFromArmingToItsMost(t *testing.T) {
-	d := newDecider(t, alarmedProgram(t, "1000000", "2"), zap.NewNop()).sealing(1)
-	slow := append(users(6, 1, 501), users(6, 2, 501)...)
-	for hour, c := range []struct {
-		records []contribution
-		want    string
-	}{
-		{nil, "1 armed"},
-		{users(5, 0, 501), "1"},
-		{append(users(5, 0, 501), slow...), "1 fired in b 03h"},
-		{slow, "1 not_armed fired in b 03h"},
-		{slow, "2 armed fired in b 05h"},
-		{slow, "2 not_armed fired in b 05h"},
-		{slow, "2 budget_exhausted"},
-	} {
-		if got := told(d.next(c.records)); got != c.want {
-			t.Errorf("hour %d: %q, want %q", hour, got, c.want)
-		}
-	}
-	for range 19 { // until the first instance is a day old
-		d.next(slow)
-	}
-	if got := told(d.next(slow)); got != "3 armed fired in b 03h" {
-		t.Errorf("after a day: %q, want a third instance", got)
-	}
-}
-
-// TestAnArmedWatchGoesOnWithoutTheFigures: the budget pays for a watch and for two windows. The watch is paid already,
-// so it sees what comes later, too.
-func TestAnArmedWatchGoesOnWithoutTheFigures(t *testing.T) {
-	d := newDecider(t, alarmedProgram(t, "1007", "1"), zap.NewNop()).sealing(1)
-	for hour := range 4 {
-		e := d.next(nil)
-		if want := hour > 1; (e.Reason == record.BudgetExhausted) != want ||
-			told(e) != []string{"1 armed", "1", "1", "1"}[hour] {
-			t.Errorf("hour %d has the reason %q and %q", hour, e.Reason, told(e))
-		}
-	}
-	// While the watch is silent, an entry says the same about a crowd as about nobody.
-	var crowd []contribution
-	for u := range int64(400) {
-		crowd = append(crowd, contribution{user: uint64(u), group: int(u % 3), value: u})
-	}
-	silent := func(records []contribution) string {
-		e := d.next(records)
-		e.WindowStart, e.WindowEnd, e.DueAt, e.ReleasedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
-		text, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	if nobody, many := silent(nil), silent(crowd); nobody != many || strings.Contains(many, `"Incomplete":true`) {
-		t.Errorf("of nobody the entry says\n%s\nand of a crowd\n%s", nobody, many)
-	}
-	if e := d.next(users(6, 2, 600)); e.Reason != record.BudgetExhausted || told(e) != "1 fired in c 07h" {
-		t.Errorf("reason %q and %q, want the watch to fire although the figures are withheld", e.Reason, told(e))
-	}
-}
-
-// TestAWatchLooksAtEverybody: max_windows leaves nobody for the second window, and the watch still sees them.
-func TestAWatchLooksAtEverybody(t *testing.T) {
-	p := alarmedProgram(t, "1000000", "2")
-	c := windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 3, Policy: p.stream.Contribution,
-		Window: p.schedule.First(), Hasher: windows.NewHasher([16]byte{})}, 1<<20)
-	c.Restrict(func(windows.UserHash) bool { return false })
-	bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 3, Policy: p.stream.Contribution,
-		Window: p.schedule.First(), Hasher: windows.NewHasher([16]byte{})})
-	for _, r := range users(6, 1, 501) {
-		bag.Add(spread(r.user), r.group, p.schedule.Start, r.value)
-	}
-	for c.Pass() {
-		if err := c.Add(bag.Seal(), p.schedule.First()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := len(c.Sample(1)); n != 0 {
-		t.Fatalf("%d values count, want none", n)
-	}
-	d := newDecider(t, p, zap.NewNop()).sealing(1)
-	e := p.entry("app", p.schedule.First())
-	e.Continual = d.tests.describe(p, p.schedule.First())
-	open, _ := d.tests.resume(p)
-	if err := d.own.State.Books.Settle(&e); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.tests.look(p, &e, open, c); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.own.State.Books.Finish(&e); err != nil {
-		t.Fatal(err)
-	}
-	if told(e) != "1 armed fired in b 01h" {
-		t.Errorf("%q, want the watch to fire", told(e))
-	}
-}
-
-// TestWatchesOfAnOldDefinitionEnd: a window of another definition ends the instances of watches that it no longer has,
-// and goes on with those that are the same.
-func TestWatchesOfAnOldDefinitionEnd(t *testing.T) {
-	p := alarmedProgram(t, "1000000", "2")
-	d := newDecider(t, p, zap.NewNop()).sealing(1)
-	changed := programOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", "2000000", "ATMOST", "2", "users_below: 2",
-		"users_below: 3").Replace(alarmed))
-	changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
-	p.schedule.End = p.schedule.First().End
-	d.goesOn(nil, nil, p, changed)
-	if e := d.next(nil); e.Continual[0].Last || !e.Continual[1].Last { // the last window of the old definition
-		t.Errorf("%+v, want the first watch to go on", e.Continual)
-	}
-	d.goesOn(nil, nil, changed, p)
-	e := d.next(nil)
-	if told(e) != "1" || len(e.Ended) > 0 || e.Continual[1].Looks() {
-		t.Errorf("%q, %+v and %v end, want the first watch to go on", told(e), e.Continual[1], e.Ended)
-	}
-}
-
-// TestALateChangeEndsTheInstance: the worker that decided the last window of the old definition did not know that it
-// was the last. The next window ends the instance.
-func TestALateChangeEndsTheInstance(t *testing.T) {
-	p := alarmedProgram(t, "1000000", "2")
-	d := newDecider(t, p, zap.NewNop()).sealing(1)
-	d.next(nil)
-	changed := programOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", "2000000", "ATMOST", "2", "users_below: 2",
-		"users_below: 3").Replace(alarmed))
-	changed.epoch, changed.schedule.Start = p.epoch+1, p.schedule.First().End
-	p.schedule.End = p.schedule.First().End
-	d.goesOn(nil, nil, changed, p)
-	if e := d.next(nil); told(e) != "1" || fmt.Sprint(e.Ended) != "[s/gone/1]" || e.Continual[1].Looks() { // at_most is 1
-		t.Errorf("%q, %+v and %v end, want the first watch to go on and the second to end", told(e),
-			e.Continual[1], e.Ended)
-	}
-}
-
-// TestTheLastWindowEndsTheInstance: so its charge returns when the stream is over.
-func TestTheLastWindowEndsTheInstance(t *testing.T) {
-	p := alarmedProgram(t, "1000000", "2")
-	p.schedule.End = p.schedule.First().End
-	d := newDecider(t, p, zap.NewNop()).sealing(1)
-	if e := d.next(nil); !e.Continual[0].Last || !e.Continual[0].Arms {
-		t.Errorf("%+v, want an instance that is armed and ends", e.Continual[0])
-	}
-	if open := d.own.State.Books.Open("s"); len(open) > 0 {
-		t.Errorf("%v are still armed", open)
-	}
 }
 
 // traced is an alarm whose instances are known by their secrets. It notes which of them look.
