@@ -18,33 +18,35 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// scriptDay is the day of a time without a date. 02T06:00 is in the morning of the next one.
+// scriptDay is the day of a time without a date. 02T06:00 is in the morning of the next one, and 03-29T06:00 in March.
 var scriptDay = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // parseMoment returns a time of a script in Unix nanoseconds.
 func parseMoment(text string) (int64, error) {
-	day := 1
-	if date, clock, dated := strings.Cut(text, "T"); dated {
-		var err error
-		if day, err = strconv.Atoi(date); err != nil {
-			return 0, fmt.Errorf("the day of %s: %w", text, err)
-		}
-		text = clock
+	full := text
+	switch {
+	case !strings.Contains(text, "T"):
+		full = "01-01T" + text
+	case !strings.Contains(text, "-"):
+		full = "01-" + text
 	}
-	at, err := time.Parse("15:04", text)
+	at, err := time.Parse("2006-01-02T15:04", fmt.Sprintf("%d-%s", scriptDay.Year(), full))
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%q is no time: %w", text, err)
 	}
-	return scriptDay.AddDate(0, 0, day-1).Add(time.Duration(at.Hour())*time.Hour +
-		time.Duration(at.Minute())*time.Minute).UnixNano(), nil
+	return at.UnixNano(), nil
 }
 
 // moment writes a time as scripts have it.
 func moment(at time.Time) string {
-	if at = at.UTC(); at.Before(scriptDay.AddDate(0, 0, 1)) {
+	switch at = at.UTC(); {
+	case at.YearDay() == 1:
 		return at.Format("15:04")
+	case at.Month() == time.January:
+		return at.Format("02T15:04")
+	default:
+		return at.Format("01-02T15:04")
 	}
-	return fmt.Sprintf("%02dT%s", int(at.Sub(scriptDay)/(24*time.Hour))+1, at.Format("15:04"))
 }
 
 // usual is what streams have in scripts that say nothing else.

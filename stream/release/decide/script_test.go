@@ -23,12 +23,12 @@ import (
 //	variant               a new ledger, and the script's streams file with some words replaced: "old => new"
 //	edit from=06:00       the present streams file with words replaced, in force from then on; a new session knows it.
 //	                      of=s edits that stream alone
-//	show spent steps …    what is shown of an entry from now on (see segments); stream=s leaves out other streams
+//	show spent steps …    what is shown of an entry from now on (see segments); only=s leaves out other streams
 //	play                  users send, and all that is due is decided: a line for each slice of time, or for several:
 //	                      "00:00..04:00 f: 1..5=900@a 7@b,c" has user 1 to 5 send 900 in group a, and user 7 send 100
 //	                      in two groups, to stream f, in each slice from midnight to four o'clock
 //	send                  the same, and nothing is decided yet
-//	decide                all that is due is decided
+//	decide                all that is due is decided; at=03T00:00 says when, if that is long after
 //	open                  the session ends, and another one begins
 //	lose                  the topic's retention deletes all parts that are there
 //	records value …       some fields of the records of the last entry, or of several with last=3
@@ -116,7 +116,7 @@ func (s *script) run(d *datadriven.TestData) (string, error) {
 	case "play", "send":
 		return s.play(d)
 	case "decide":
-		return s.decides(newFate(d))
+		return s.decides(d)
 	case "open":
 		return s.open(d)
 	case "lose":
@@ -270,7 +270,16 @@ func newFate(d *datadriven.TestData) (f fate) {
 }
 
 // decides decides all that is due.
-func (s *script) decides(f fate) (string, error) {
+func (s *script) decides(d *datadriven.TestData) (string, error) {
+	f := newFate(d)
+	var text string
+	if d.MaybeScanArgs(s.t, "at", &text) {
+		at, err := parseMoment(text)
+		if err != nil {
+			return "", err
+		}
+		s.now = at / 1e9
+	}
 	s.recent = nil
 	if err := s.decideNow(f); err != nil {
 		return "", err

@@ -25,16 +25,15 @@ var segments = map[string]func(e ledger.Entry) string{
 	"era":     shownEra,     // since when max_windows counts, for whom it does
 	"charge":  shownCharge,  // what one user is charged for
 	"spent":   shownSpent,   // what counts in the period of the budget now
-	"stream":  shownStream,  // what the stream was charged in all
+	"life":    shownLife,    // what the stream was charged in all
 	"due":     func(e ledger.Entry) string { return "due " + e.DueAt.Format("15:04:05") },
 }
 
-var segmentOrder = []string{"due", "era", "list", "values", "found", "rollups", "steps", "charge", "spent", "stream"}
+var segmentOrder = []string{"due", "era", "list", "values", "found", "rollups", "steps", "charge", "spent", "life"}
 
 // view is what a script wants to see.
 type view struct {
-	stream string
-	lane   string
+	stream string // the only one; "" for all
 	words  map[string]bool
 }
 
@@ -44,10 +43,8 @@ func (v *view) set(d *datadriven.TestData) error {
 	*v = view{words: map[string]bool{}}
 	for _, a := range d.CmdArgs {
 		switch {
-		case a.Key == "stream":
+		case a.Key == "only":
 			v.stream = a.Vals[0]
-		case a.Key == "lane":
-			v.lane = a.Vals[0]
 		case segments[a.Key] != nil || slices.Contains([]string{"log", "texts", "needs"}, a.Key):
 			v.words[a.Key] = true
 		default:
@@ -141,7 +138,7 @@ func appendItem(items []item, i item) []item {
 
 // item is the line of an entry; false if the script does not want to see it.
 func (s *script) item(e ledger.Entry, adopted bool) (item, bool) {
-	if s.shown.stream != "" && s.shown.stream != e.Stream || s.shown.lane != "" && s.shown.lane != e.Lane {
+	if s.shown.stream != "" && s.shown.stream != e.Stream {
 		return item{}, false
 	}
 	var parts []string
@@ -338,7 +335,7 @@ func shownSpent(e ledger.Entry) string {
 	return "spent " + e.Standing.BudgetSpent.String()
 }
 
-func shownStream(e ledger.Entry) string {
+func shownLife(e ledger.Entry) string {
 	if e.Standing.StreamSpent == nil {
 		return ""
 	}
