@@ -47,6 +47,17 @@ type Strategy interface {
 	Apart(leaf, distance int64) float64
 }
 
+// Active is a strategy for numbers that rise and fall, such as the users seen lately. An amount of a leaf is the whole
+// number at its end. One person is 0 or 1 of it in each leaf. There are no periods: leaves follow one another for ever,
+// and Promise is what all draws of any day cost one person.
+type Active interface {
+	Strategy
+	// Touched is what all draws together cost one person who is active in so many leaves in a row at most, and in no
+	// others. It is for the removal of a stretch of time from a person's history. Beyond these leaves it counts what is
+	// left of them in later draws, except for what rounding leaves: that is below 2^−12 of the price of a day.
+	Touched(leaves int64) privacy.Promise
+}
+
 // Period describes the leaves of a period. Nothing in it depends on data.
 type Period struct {
 	// Leaves is how many leaves a period usually has.
