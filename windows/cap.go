@@ -162,22 +162,8 @@ func (c *Cap) Began() int64 { return c.now * int64(c.rule.every) }
 
 // sweep forgets users whose block is over.
 func (c *Cap) sweep() {
-	live, n := newTable(), 0
-	c.users.each(func(_ uint32, r *row) {
-		if c.live(r) {
-			n++
-		}
-	})
-	live.reserve(n)
-	for b, block := range c.users.blocks {
-		for i := range block {
-			if c.live(&block[i]) {
-				live.insert(block[i])
-			}
-		}
-		c.users.blocks[b] = nil // so that both tables together take little more than one
-	}
-	c.users, c.swept = live, c.now
+	c.users = c.users.without(func(r *row) bool { return !c.live(r) })
+	c.swept = c.now
 }
 
 // live reports whether the window that has begun is in the block in which the user counted last.

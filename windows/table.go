@@ -280,6 +280,27 @@ func (t *table) only(keep func(u UserHash) bool) table {
 	return some
 }
 
+// without returns a table without some rows. The old one may not be used afterwards: both together take little more
+// memory than one.
+func (t *table) without(gone func(r *row) bool) table {
+	live, n := newTable(), 0
+	t.each(func(_ uint32, r *row) {
+		if !gone(r) {
+			n++
+		}
+	})
+	live.reserve(n)
+	for b, block := range t.blocks {
+		for i := range block {
+			if !gone(&block[i]) {
+				live.insert(block[i])
+			}
+		}
+		t.blocks[b] = nil
+	}
+	return live
+}
+
 // count returns how many rows belong to users whom a function accepts.
 func (t *table) count(is func(u UserHash) bool) (n int) {
 	t.each(func(_ uint32, r *row) {

@@ -188,25 +188,24 @@ func (c *centred) Total(known Known, _ int64) *big.Int {
 // point of a single Laplace number in units of σ, and sums of several have less. ½ is for the rounding of the value.
 func (c *centred) Error95(int64) int64 { return c.error95 }
 
-// Apart implements [Strategy]. The error of an estimate is Z_t + r·u·Σ_{k≥1} (1 − u/D)^{k−1}·Z_{t−k}, whose weights are
-// not negative. The two estimates may be of one instance, so that they share noise. Then the weights of the difference
-// are smaller, and the bound for independent ones holds all the more: a cumulant grows with the size of the weight.
-func (c *centred) Apart(_, distance int64) float64 {
+// Apart implements [Strategy]. The two estimates may be of one instance, so that they share noise. The weights of the
+// noise in an estimate are not negative. So those of the difference are smaller than for independent estimates, and the
+// bound for these holds all the more: a cumulant grows with the size of the weight.
+func (c *centred) Apart(_, distance int64) float64 { return apart(distance, c.sigma, c.noise) }
+
+// noise is the cumulant of the error of an estimate, Z_t + r·u·Σ_{k≥1} (1 − u/D)^{k−1}·Z_{t−k}, or more. Near 0 a
+// cumulant is a multiple of λ². So the sum is cut where a weight is below a thousandth, with twice the geometric series
+// that is left.
+func (c *centred) noise(lambda float64) float64 {
 	u, d := 1/float64(c.law.tau), float64(c.law.d)
-	r := 1 - 1/d
-	return apart(distance, c.sigma, func(lambda float64) float64 {
-		sum := c.cumulant(lambda)
-		// Near 0 a cumulant is a multiple of λ², so the rest is a geometric series. It is cut where a weight is below a
-		// thousandth, with twice what is left.
-		weight := r * u
-		for ; weight > 1e-3; weight *= 1 - u/d {
-			sum += c.cumulant(weight * lambda)
-		}
-		if weight > 0 {
-			sum += 2 * c.cumulant(weight*lambda) / (1 - (1-u/d)*(1-u/d))
-		}
-		return sum
-	})
+	sum, weight, keeps := c.cumulant(lambda), (1-1/d)*u, 1-u/d
+	for ; weight > 1e-3; weight *= keeps {
+		sum += c.cumulant(weight * lambda)
+	}
+	if weight > 0 {
+		sum += 2 * c.cumulant(weight*lambda) / (1 - keeps*keeps)
+	}
+	return sum
 }
 
 // up rounds up to 12 decimal places.

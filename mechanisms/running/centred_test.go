@@ -219,6 +219,16 @@ func TestCentredErrors(t *testing.T) {
 // TestCentredApart compares the bound with the law of Gaussian noise, and with Laplace noise as it is drawn. See
 // [TestApart] for the threshold.
 func TestCentredApart(t *testing.T) {
+	for _, leaves := range []int64{6, 96, 1440} { // near 0 a cumulant is half the variance times λ²
+		for _, gaussian := range []bool{false, true} {
+			c := newCentred(t, leaves, 0, "0.1", gaussian)
+			lambda := 1e-3 / c.sigma
+			if got := 2 * c.noise(lambda) / (lambda * lambda); got < (1-1e-4)*c.sigma*c.sigma || got > 1.01*c.sigma*c.sigma {
+				t.Errorf("%s, %d leaves: the cumulant is that of a variance of %v, want %v", c.Name(), leaves, got,
+					c.sigma*c.sigma)
+			}
+		}
+	}
 	g := newCentred(t, 288, 0, "0.1", true)
 	for _, z := range []float64{2, 3, 4} {
 		distance := int64(z * math.Sqrt2 * g.sigma)
