@@ -72,3 +72,26 @@ func TestBudgetViewOfWatches(t *testing.T) {
 	b.run(chromedp.Click("summary"))
 	b.shows("details dd", "8 windows count")
 }
+
+// Where a user's events make one contribution, the page and the budget's view say which, with its unit.
+func TestViewsOfAdding(t *testing.T) {
+	for policy, want := range map[string]string{"sum": "the sum of their values counts", "mean": "the mean of their values counts",
+		"count": "the number of their events counts", "max": "the max value counts"} {
+		file := strings.NewReplacer("unit: ms", "unit: requests\n    contribution: "+policy).Replace(
+			services(1, "{epsilon: 400, per: 24h}"))
+		about := "each user's " + policy + " from 0 to 60,000 requests"
+		switch policy {
+		case "count":
+			file = strings.Replace(file, "value: v, ", "", 1)
+		case "max":
+			about = "values from 0 to 60,000 requests"
+		}
+		a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+		a.streams = parsed(t, file)
+		b := open(t, a, "#/budget")
+		b.run(chromedp.Click("summary"))
+		b.shows("details", want)
+		b = open(t, a, "#/s/checkout-latency/eu")
+		b.shows(".detail .about", about)
+	}
+}

@@ -174,12 +174,15 @@ const instancesOf = (stream) => [["watches", (r) => isWatch(r.statistic)], ["fig
 /** The limits that are shown unfolded. */
 const short = ["window", "watch", "total", "event", "day"];
 
+/** What one person counts with if all their events make it. */
+const together = { sum: "the sum of their values", count: "the number of their events", mean: "the mean of their values" };
+
 function choices(stream) {
   const { bounds, window, contribution, groups, max_groups: most, max_windows: cap, expected_users: users, min_users: least } = stream;
   const facts = [
     ["windows", `${length(window.size_seconds)}${window.every_seconds === window.size_seconds ? "" : `, one every ${length(window.every_seconds)}`}, closed ${length(window.grace_seconds)} after their end`],
     ["values", `from ${plain(bounds.lower)} to ${plain(bounds.upper)} ${stream.unit}, in steps of ${plain(bounds.step)}`],
-    ["of one person in a window", `the ${contribution} value counts${groups.length > 1 ? `, in ${several(most, "group")} of ${groups.length}` : ""}`],
+    ["of one person in a window", `${together[contribution] ?? `the ${contribution} value`} counts${groups.length > 1 ? `, in ${several(most, "group")} of ${groups.length}` : ""}`],
     ...(cap ? [[`of one person in any ${cap.per}`, `${several(cap.count, "window")} count`]] : []),
     ...(users ? [["expected users", `${plain(users)} in a window and group`]] : []),
     ...(least ? [["withheld below", `${plain(least.count)} users, as ${least.release} says`]] : []),

@@ -402,7 +402,8 @@ export class Detail {
       this.#groups.replaceChildren();
       return;
     }
-    const bounds = stream.bounds ? `values from ${plain(stream.bounds.lower)} to ${plain(stream.bounds.upper)} ${stream.unit}` : "";
+    const of = /^(sum|count|mean)$/.test(stream.contribution) ? `each user's ${stream.contribution}` : "values";
+    const bounds = stream.bounds ? `${of} from ${plain(stream.bounds.lower)} to ${plain(stream.bounds.upper)} ${stream.unit}` : "";
     const about = [stream.description, `a window every ${length(everyOf(stream))}`, bounds, capText(stream)].filter(Boolean).join(" · ");
     const known = has(stream, group), groups = known && !stream.groups.includes(group) ? [group, ...stream.groups] : stream.groups;
     const none = groups.length > 0 ? `There is no group “${group}”. Choose one of these:` : "No group has been found yet.";

@@ -131,7 +131,7 @@ function insert(series, figure) {
 const order = (a, b) => a.end - b.end || a.start - b.start;
 
 /**
- * The band of a figure, in the value's unit: the same on every surface. null where the record says none, as those of earlier releases.
+ * The band of a figure, in the value's unit. null where the record says none.
  * @param {Figure} figure
  * @returns {{low: number, high: number}|null}
  */

@@ -85,7 +85,7 @@ export function figureText(figure) {
   return { value: decimal(value, place), unit, error: isAtMost(figure) ? `at most ${ends[1]}` : `${of}(${reach(...ends)})`, exact };
 }
 
-/** The place of the last digit of a value and of the ends of its band: what the band allows, but no more than these have behind the point. */
+/** The place of the last digit of a value and of its band's ends: what the band allows, but no more than they have. */
 function placeIn({ low, high }, value) {
   const off = (high - low) / 2, finest = -digits(value, low, high);
   return off > 0 ? Math.max(placeOf(off), finest) : finest;

@@ -55,7 +55,7 @@ export function axisOf(lines, start, end) {
   return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
 }
 
-/** A mode is one of the values that occur: between two of them there is nothing, so they are dots and not a line. */
+/** A mode is a value that occurs. Between two there is nothing, so they are dots and no line. */
 export const dotted = (line) => line.statistic === "mode";
 
 const sameWindows = (a, b) => a.length === b.length && a.every((figure, i) => figure.end === b[i].end && figure.start === b[i].start);

@@ -1,4 +1,4 @@
-// A plot of series on one axis: uPlot draws the lines, the axes and the cursor; paint.js what is below and above them.
+// A plot of series on one axis: uPlot draws lines, axes and cursor; paint.js what is below and above.
 
 import { h, say } from "./dom.js";
 import { counts } from "./figures.js";

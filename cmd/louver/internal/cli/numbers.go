@@ -75,7 +75,7 @@ func Plural[N int | int64](n N, noun string) string {
 
 // WithUnit writes a figure with its unit: 812 ms, 2 users, 1 user.
 func WithUnit(figure, unit string) string {
-	if figure == "1" && (unit == "users" || unit == "visits") {
+	if figure == "1" && (unit == "users" || unit == "visits" || unit == "events" || unit == "requests") {
 		unit = strings.TrimSuffix(unit, "s")
 	}
 	return strings.TrimSpace(figure + " " + unit)
