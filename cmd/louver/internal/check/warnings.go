@@ -112,13 +112,8 @@ func (w *warner) adding(s *config.Stream, x *streamReport) {
 	}
 	counts, sums := "", false
 	for _, r := range x.Releases {
-		sum := r.of.Query.Statistic == mechanisms.Sum
-		if sums = sums || sum; r.of.Query.CountsUsers() {
+		if sums = sums || r.of.Query.Statistic == mechanisms.Sum; r.of.Query.CountsUsers() {
 			counts = r.of.Name
-		}
-		if sum && mechanisms.Clips(r.of.Mechanism) {
-			w.at(r.of.Where, keyOf(s, "releases[%s].clip", r.of.Name), "the interval that is found cuts off the users with "+
-				"the largest sums, so totals come out low; want clip: none, which cuts off at the bounds only")
 		}
 	}
 	if counts != "" && !sums && len(x.Totals) == 0 && s.Contribution == windows.Count {
