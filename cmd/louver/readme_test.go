@@ -152,6 +152,36 @@ func TestReadmeBlocks(t *testing.T) {
 	}
 }
 
+// The streams of contributions that add up, in the README and in STREAMS.md, are sound as they stand there, and check says
+// of each what a user counts with and what is published.
+func TestExamplesOfAddingAreSound(t *testing.T) {
+	t.Setenv("COLUMNS", "200")
+	text := readme(t) + document(t, filepath.Join("deploy", "STREAMS.md"))
+	for name, want := range map[string][]string{
+		"checkout-requests": {"one user counts with the number of their events in a window, from 0 to 20 requests\n",
+			"│ requests │ sum", "± 5991 requests", "the schedule needs ε 2."},
+		"revenue": {"one user counts with the sum of their values in a window, from 0 to 500 EUR\n",
+			"total today adds up values, of one user at most 1000 EUR, since midnight (UTC)"},
+		"errors": {"one user counts with the number of their events in a window, from 0 to 10 errors\n",
+			"│ troubled │ count "},
+	} {
+		_, rest, found := strings.Cut(text, "  - name: "+name+"\n")
+		stream, _, ends := strings.Cut(rest, "```")
+		if !found || !ends {
+			t.Fatalf("there is no example of a stream %s", name)
+		}
+		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", "version: 1\nstreams:\n  - name: "+name+"\n"+stream))
+		if got.code != cli.ExitDone || got.err != "" {
+			t.Errorf("%s: %d, %s", name, got.code, got.err)
+		}
+		for _, w := range want {
+			if !strings.Contains(got.out, w) {
+				t.Errorf("%s: check does not say %q:\n%s", name, w, got.out)
+			}
+		}
+	}
+}
+
 // The table of what a δ saves is what check says of the README's streams file, rounded up.
 func TestReadmeSaysWhatADeltaSaves(t *testing.T) {
 	_, example, _ := strings.Cut(readme(t), "```yaml\nversion: 1\n")
