@@ -32,11 +32,6 @@ streams:
     on_exhausted: withhold
 `
 
-func changingProgram(t testing.TB, limit, atMost string) *program {
-	t.Helper()
-	return programOf(t, strings.NewReplacer("LIMIT", limit, "ATMOST", atMost).Replace(changing))
-}
-
 // at is a sample of a hundred users in each group, who all have the value of their group.
 func at(a, b, c int64) []contribution {
 	return slices.Concat(users(100, 0, a), users(100, 1, b), users(100, 2, c))

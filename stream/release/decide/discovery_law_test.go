@@ -7,12 +7,10 @@ import (
 	"testing"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
-	"github.com/louver/louver/windows"
 )
 
 // discoveries gives the names of four windows and returns the discoveries at their end.
@@ -35,56 +33,6 @@ func findingHourly(edit ...string) string {
 		"        - {name: twice, every: 2h, epsilon: 24, delta: 0.00001, max_groups: 2}\n", "")...).Replace(finding)
 }
 
-// TestFoundNamesComeLast: all users who have a name that was found within half of keep count for another name that they
-// have. Names that can never be found take nobody's place.
-func TestFoundNamesComeLast(t *testing.T) {
-	d := newDecider(t, programOf(t, findingHourly("keep: 3h", "keep: 4h")), zap.NewNop())
-	d.messages = d.remembering()
-	for hour, c := range []struct {
-		records []sent
-		want    string
-	}{
-		{sentBy(1, 40, "shoes", "home", "NO", "no matter 7"), "1h0m0s hourly [shoes:40] +1 -0 =2"},
-		{sentBy(1, 40, "shoes", "hats"), "2h0m0s hourly [hats:40] +1 -0 =3"},
-		{sentBy(1, 40, "shoes", "hats", "bags"), "3h0m0s hourly [bags:40] +1 -0 =4"},
-		{sentBy(1, 40, "shoes", "hats"), "4h0m0s hourly [shoes:40] +0 -0 =4"}, // shoes were found three hours ago
-	} {
-		all := d.discoveries(hour, c.records...)
-		if len(all) != 1 || toldNames(all[0]) != c.want {
-			t.Errorf("%q, want %q", toldNames(all[0]), c.want)
-		}
-	}
-}
-
-// TestALostPartOfAPeriodIsTold: if nothing was noted of a part that is lost, the discovery is drawn from the rest, and
-// says so.
-func TestALostPartOfAPeriodIsTold(t *testing.T) {
-	d := newDecider(t, programOf(t, findingHourly()), zap.NewNop())
-	d.messages = d.remembering()
-	again := d.again
-	d.again = func(parts []*windows.Held, take func(*windows.Held, []byte, error)) []*windows.Held {
-		lost := slices.IndexFunc(parts, func(h *windows.Held) bool { return h.Slice == quarter(0) })
-		if lost < 0 {
-			return again(parts, take)
-		}
-		rest := slices.Concat(parts[:lost], parts[lost+1:])
-		return append(again(rest, take), parts[lost])
-	}
-	for n := range 4 {
-		d.giveNames(d.programs[0], quarter(n), sentBy(uint64(10*n), 5, "shoes"))
-		clear(d.notes.of) // as after a restart
-		for _, e := range d.turns() {
-			switch {
-			case e.Discovery == nil && e.Incomplete:
-				t.Errorf("%s: incomplete", toldNames(e))
-			case e.Discovery != nil && (!e.Incomplete || toldNames(e) != "1h0m0s hourly [shoes:15] +1 -0 =2"):
-				t.Errorf("%s, incomplete: %v; want what is left of 20 users, and that it is", toldNames(e),
-					e.Incomplete)
-			}
-		}
-	}
-}
-
 // TestFoundNamesFitIntoAnEntry: of many long names, those with the most users are published.
 func TestFoundNamesFitIntoAnEntry(t *testing.T) {
 	d := newDecider(t, programOf(t, findingHourly("max: 3", "max: 1000")), zap.NewNop())
@@ -102,23 +50,6 @@ func TestFoundNamesFitIntoAnEntry(t *testing.T) {
 	if err != nil || len(listed) < 500 || len(listed) > 850 || !slices.ContainsFunc(listed,
 		func(l ledger.Listed) bool { return l.Name == "shoes" && l.Value == 9 }) {
 		t.Errorf("%d names are listed (%v), want as many as have room, and shoes with the most users", len(listed), err)
-	}
-}
-
-// TestWhatADiscoveryCosts: max_groups times what it costs for one name, with a δ.
-func TestWhatADiscoveryCosts(t *testing.T) {
-	d := newDecider(t, programOf(t, strings.Replace(finding, "every: 2h", "every: 1h", 1)), zap.NewNop())
-	d.messages = d.remembering()
-	var got []string
-	for _, e := range d.discoveries(0, sentBy(1, 9, "shoes")...) {
-		c, err := e.Charge()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, fmt.Sprintf("%s: ε %s, δ %s", e.Lane, c.Epsilon, c.Delta))
-	}
-	if want := []string{"hourly: ε 24, δ 0.00001", "twice: ε 48, δ 0.00002"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -159,25 +90,3 @@ func TestOnePeriodHasOneDefinition(t *testing.T) {
 	}
 }
 
-// TestAShortPeriodIsTold: the first period of a definition may be shorter than others. Whoever reads the log learns why
-// little is found. A whole period has no such line.
-func TestAShortPeriodIsTold(t *testing.T) {
-	for start, want := range map[int]int{0: 0, 1: 1} {
-		core, logs := observer.New(zap.InfoLevel)
-		p := programOf(t, findingHourly())
-		p.schedule.Start = quarter(start).Start
-		d := newDecider(t, p, zap.New(core))
-		d.messages = d.remembering()
-		for n := start; n < 8; n++ {
-			d.giveNames(p, quarter(n), sentBy(1, 5, "shoes"))
-			for _, e := range d.turns() {
-				d.tellFound(e)
-				d.told()
-			}
-		}
-		if got := logs.FilterMessageSnippet("less than a whole period").Len(); got != want {
-			t.Errorf("a stream that begins %d quarters after an hour says %d times that a period is short, want %d",
-				start, got, want)
-		}
-	}
-}

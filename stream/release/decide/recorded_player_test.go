@@ -37,6 +37,7 @@ type player struct {
 	states   map[int]*ledger.State // after the committed entries of each partition
 
 	sessions int
+	rereads  int // parts that were read again
 	now      int64
 	fate     string
 	at       int64 // the next message to read
@@ -217,6 +218,7 @@ type inLedger struct {
 
 // again reads a part from the log again.
 func (p *player) again(h *windows.Held) {
+	p.rereads++
 	if h.Offsets[0] < p.deleted {
 		p.Part(h, nil, ErrGone)
 		return

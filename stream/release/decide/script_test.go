@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,6 +32,7 @@ import (
 //	decide                all that is due is decided; at=03T00:00 says when, if that is long after
 //	open                  the session ends, and another one begins
 //	lose                  the topic's retention deletes all parts that are there
+//	keep                  what snapshots there are now: "open kept" begins with these, instead of the last ones
 //	records value …       some fields of the records of the last entry, or of several with last=3
 //	differ                in which fields the last two entries differ
 //	armed                 the instances that are armed
@@ -78,22 +80,23 @@ func TestScripts(t *testing.T) {
 // script is the world of a script, which goes on from command to command.
 type script struct {
 	*player
-	t        testing.TB
-	base     string           // the streams file, as the script has it
-	text     string           // the same, as it was changed
-	inputs   int              // partitions of the input
-	sent     map[string]int64 // the offsets of the input, by stream, edition and partition
-	attempts int
-	settings sessionLine
-	seal     keyedSeal
-	notices  []Notice
-	lasting  map[string]bool // of which people were told that it lasts
-	items    []item
-	shown    view
-	told     map[string]string // what was shown last of a lane
-	written  int               // how much of the player's output was shown
-	adopts   map[string]bool   // texts of entries that were drawn and not committed
-	recent   []ledger.Entry    // of the last command
+	t         testing.TB
+	base      string           // the streams file, as the script has it
+	text      string           // the same, as it was changed
+	inputs    int              // partitions of the input
+	sent      map[string]int64 // the offsets of the input, by stream, edition and partition
+	attempts  int
+	settings  sessionLine
+	seal      keyedSeal
+	notices   []Notice
+	lasting   map[string]bool // of which people were told that it lasts
+	items     []item
+	snapshots map[string]text // and checkpoints, as they were at keep
+	shown     view
+	told      map[string]string // what was shown last of a lane
+	written   int               // how much of the player's output was shown
+	adopts    map[string]bool   // texts of entries that were drawn and not committed
+	recent    []ledger.Entry    // of the last command
 }
 
 // run runs one command.
@@ -119,6 +122,9 @@ func (s *script) run(d *datadriven.TestData) (string, error) {
 		return s.decides(d)
 	case "open":
 		return s.open(d)
+	case "keep":
+		s.snapshots = maps.Clone(s.texts)
+		return "", nil
 	case "lose":
 		s.deleted = int64(len(s.messages))
 		if s.Core != nil {
@@ -223,6 +229,8 @@ func (s *script) open(d *datadriven.TestData) (string, error) {
 			s.settings.Forgets = a.Vals
 		case "narrow":
 			s.settings.PartBytes, s.settings.MergeBytes, s.settings.NoteBytes = 1, 1, 1
+		case "kept":
+			s.texts = maps.Clone(s.snapshots)
 		case "key":
 			s.seal = keyedSeal(a.Vals[0])
 		default:
@@ -314,12 +322,12 @@ func (s *script) audited() {
 // replaced returns a text with words replaced, by lines "old => new". All of them must be there.
 func replaced(text, lines string) (string, error) {
 	for line := range strings.Lines(lines) {
-		old, now, ok := strings.Cut(strings.TrimRight(line, "\n"), " => ")
-		old = strings.TrimSpace(old)
+		old, now, ok := strings.Cut(line, "=>")
+		old = strings.ReplaceAll(strings.TrimSpace(old), `\n`, "\n")
 		if !ok || !strings.Contains(text, old) {
 			return "", fmt.Errorf("%q: want words of the file, => and others", line)
 		}
-		text = strings.ReplaceAll(text, old, strings.TrimSpace(now))
+		text = strings.ReplaceAll(text, old, strings.ReplaceAll(strings.TrimSpace(now), `\n`, "\n"))
 	}
 	return text, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/release/attendance"
 )
@@ -38,14 +39,14 @@ type view struct {
 }
 
 // set takes the arguments of show. Beside segments these are log (what people are told), texts (checkpoints and
-// snapshots) and needs (from where the next session reads, and what it need not know).
+// snapshots), needs (from where the next session reads) and reads (how many parts were read again).
 func (v *view) set(d *datadriven.TestData) error {
 	*v = view{words: map[string]bool{}}
 	for _, a := range d.CmdArgs {
 		switch {
 		case a.Key == "only":
 			v.stream = a.Vals[0]
-		case segments[a.Key] != nil || slices.Contains([]string{"log", "texts", "needs"}, a.Key):
+		case segments[a.Key] != nil || slices.Contains([]string{"log", "texts", "needs", "reads"}, a.Key):
 			v.words[a.Key] = true
 		default:
 			return fmt.Errorf("%s cannot be shown", a)
@@ -88,7 +89,9 @@ func (s *script) collect(changes bool) {
 				items = appendItem(items, i)
 				s.told[i.who] = i.text
 			}
-			s.recent = append(s.recent, e)
+			if s.shown.stream == "" || s.shown.stream == e.Stream {
+				s.recent = append(s.recent, e)
+			}
 			s.adopts[l.Entry] = true
 		case l.Ended != "":
 			items = append(items, item{text: map[string]string{
@@ -112,7 +115,10 @@ func (s *script) collect(changes bool) {
 			items = append(items, item{text: text})
 		}
 	}
-	s.items, s.notices = items, nil
+	if s.rereads > 0 && s.shown.words["reads"] {
+		items = append(items, item{text: fmt.Sprintf("%d parts were read again", s.rereads)})
+	}
+	s.items, s.notices, s.rereads = items, nil, 0
 }
 
 // show shows what was collected.
@@ -305,27 +311,32 @@ func shownEra(e ledger.Entry) string {
 func shownCharge(e ledger.Entry) string {
 	var items []string
 	if e.Reason == "" {
-		for _, i := range e.Price {
-			items = append(items, fmt.Sprintf("%d×%s", i.Times, i.Epsilon))
-		}
+		items = charges("", e.Price)
 	}
 	for _, s := range e.Continual {
 		if !s.Arms {
 			continue
 		}
-		for _, i := range s.Cost {
-			items = append(items, fmt.Sprintf("%s %d×%s", s.Name, i.Times, i.Epsilon))
-		}
-		if s.Change != nil && s.Change.Begins {
-			for _, i := range s.Change.First {
-				items = append(items, fmt.Sprintf("%s first %d×%s", s.Name, i.Times, i.Epsilon))
-			}
+		if items = append(items, charges(s.Name+" ", s.Cost)...); s.Change != nil && s.Change.Begins {
+			items = append(items, charges(s.Name+" first ", s.Change.First)...)
 		}
 	}
 	if len(items) == 0 {
 		return "charged nothing"
 	}
 	return "charged " + strings.Join(items, " + ")
+}
+
+// charges are items such as 3×0.5: three times ε 0.5.
+func charges(of string, items []budget.Item) (all []string) {
+	for _, i := range items {
+		text := fmt.Sprintf("%s%d×%s", of, i.Times, i.Epsilon)
+		if !i.Delta.IsZero() {
+			text += " δ " + i.Delta.String()
+		}
+		all = append(all, text)
+	}
+	return all
 }
 
 func shownSpent(e ledger.Entry) string {
