@@ -7,14 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
 	"github.com/louver/louver/budget"
-	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
-	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
 
@@ -168,136 +165,5 @@ func TestTheSameUsersSpeakWhateverHappens(t *testing.T) {
 	done.enough(t)
 	if withheld == 0 || withheld == periods {
 		t.Errorf("%d of %d periods were withheld: the test tests nothing", withheld, periods)
-	}
-}
-
-// TestEditsOfTurns: however a discovery's max_windows or its name is edited, users are chosen anew under the new
-// definition. So what its periods cost adds up with what those of the old one cost, and the audit agrees.
-func TestEditsOfTurns(t *testing.T) {
-	const turns = ", max_windows: {count: 2, per: 12h, parts: 1}"
-	old := strings.NewReplacer(", max_windows: {count: COUNT, per: PER, parts: PARTS}", turns, "LIMIT", "1000000",
-		"    max_windows: {count: 2, per: 2h, parts: 1}\n", "").Replace(cappedRow)
-	for name, c := range map[string]struct {
-		before, after string
-		most          int64 // of six periods of the new definition that anybody pays for
-	}{
-		"another keep":  {"      max: 10", "      max: 9", 2},
-		"a wider one":   {"{count: 2, per: 12h", "{count: 4, per: 12h", 4},
-		"none any more": {turns, "", 6},
-		"another name":  {"name: hourly", "name: frequent", 2},
-		"one more": {"name: twice, every: 2h, epsilon: 24, delta: 0.00001",
-			"name: twice, every: 2h, epsilon: 24, delta: 0.00001" + turns, 2},
-		"one of the other": {"    bounds", "    max_windows: {count: 2, per: 2h, parts: 1}\n    bounds", 2},
-	} {
-		text := strings.Replace(old, c.before, c.after, 1)
-		if text == old {
-			t.Fatalf("%s: nothing changes", name)
-		}
-		first, second := programOf(t, old), programOf(t, text)
-		second.epoch = first.epoch + 1
-		border := first.schedule.Start + int64(5*time.Hour+30*time.Minute)
-		first.schedule.End, second.schedule.Start = border, border
-		editions := []config.Edition{{Stream: first.stream, Number: first.epoch, Schedule: first.schedule},
-			{Stream: second.stream, Number: second.epoch, Schedule: second.schedule}}
-		d := newDecider(t, first, zap.NewNop())
-		d.Editions = editions
-		d.session(d.Config, ledger.NewState("app", 0), first, second)
-		d.messages = d.remembering()
-		var all []ledger.Entry
-		for start := first.schedule.Start; start < border+int64(6*time.Hour); start += int64(30 * time.Minute) {
-			p := first
-			if start >= border {
-				p = second
-			}
-			d.giveNames(p, windows.Window{Start: start, End: start + int64(30*time.Minute)}, sentBy(1, 9, "a"))
-			all = append(all, d.turns()...)
-		}
-		a := audit.New()
-		eras := map[string]map[budget.Cap]bool{}
-		for i, e := range all {
-			value, err := e.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
-			a.Entry(audit.Position{Topic: "ledger", Offset: int64(i)}, e.Key(), value)
-			if of := fmt.Sprint(e.Epoch, e.Lane); e.Lane != "" && e.Lane != "twice" {
-				if eras[of] == nil {
-					eras[of] = map[budget.Cap]bool{}
-				}
-				eras[of][e.Cap] = true
-			}
-		}
-		if f := a.Findings(); f.FaultCount > 0 {
-			t.Errorf("%s: %v", name, f.Faults)
-		}
-		if len(eras) != 2 {
-			t.Errorf("%s: %v, want the caps of two definitions", name, eras)
-		}
-		for of, caps := range eras {
-			if len(caps) != 1 {
-				t.Errorf("%s: definition %s has the caps %v, want one", name, of, caps)
-			}
-		}
-		// The windows and the discovery of two hours cost what they cost without caps.
-		others, last := budget.NewAccount(first.stream.Budget.Limit), all[len(all)-1]
-		for _, e := range all {
-			if charge, err := e.Charge(); err != nil {
-				t.Fatal(err)
-			} else if e.Lane == "" || e.Lane == "twice" {
-				others.Add(charge)
-			}
-		}
-		row := budget.Times(config.All[*config.Discovery](first.stream)[0].Cost().Items, 2+c.most)
-		others.Add(budget.Charge{Stream: "s", End: last.WindowEnd.UnixNano(), Items: row})
-		if want := others.Spent(last.WindowEnd.UnixNano()).Epsilon; !want.Equal(*last.Standing.BudgetSpent) {
-			t.Errorf("%s: ε %s is spent, want %s: two periods of the old definition, and %d of the new one", name,
-				last.Standing.BudgetSpent, want, c.most)
-		}
-	}
-}
-
-// TestALostPeriodBeginsANewEra: a session that decided a period with an unreadable part, or one whose parts are gone
-// from the log, knows who had a turn. A later one does not, and begins a new era.
-func TestALostPeriodBeginsANewEra(t *testing.T) {
-	for what, eras := range map[string]int{"nothing": 1, "a damaged part": 2, "a lost part": 2, "a snapshot instead": 1,
-		"a snapshot of before": 2, "what nobody needs": 1} {
-		p := cappedRowProgram(t, "1000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
-		c := &capWorld{p: p, row: 1, came: map[int64][capUsers]bool{}}
-		d := c.session(t)
-		var before []byte
-		for slice := range 10 {
-			if slice == 4 && what == "a damaged part" {
-				o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, From: 4, To: 5, Attempt: [16]byte{99}}
-				c.log = append(c.log, windows.Part{Origin: o, Slice: windows.Window{Start: c.slice.End,
-					End: c.slice.End + int64(30*time.Minute)}, Payload: []byte("damaged")}.Messages(1<<20)...)
-			}
-			c.next([capUsers]bool{slice%2 == 0, true, slice > 5}, 0)
-			d.read(c)
-			c.ledger = append(c.ledger, d.draws(9)...)
-			if slice == 4 || slice == 6 {
-				before, c.saved = c.saved, c.due(d)[0].Text
-			}
-			if slice != 7 {
-				continue
-			}
-			switch what {
-			case "a lost part": // of a mark that names it
-				c.log[2*4] = windows.Mark{Origin: windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, From: 4, To: 5,
-					Attempt: [16]byte{4}}, Partitions: 1}.Message()
-				c.saved = nil
-			case "what nobody needs":
-				c.deleted, c.kept, c.saved = min(d.gather.Needs(d.offset), d.attendance.Needs()), d.attendance.Saved(), nil
-			case "a snapshot instead":
-				c.deleted = 2 * 6
-			case "a snapshot of before":
-				c.deleted, c.saved, c.lost = 2*6, before, true
-			default:
-				c.saved = nil
-			}
-			d = c.session(t)
-		}
-		if got := c.checkRow(t, t); got != eras {
-			t.Errorf("%s: %d eras, want %d", what, got, eras)
-		}
 	}
 }

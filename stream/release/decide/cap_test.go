@@ -305,39 +305,3 @@ func (c *capWorld) happen(r *rapid.T, t *testing.T, done *happened, check func(r
 	}
 	done.renewals += max(0, eras-1)
 }
-
-// TestASnapshotOfBeforeIsNotEnough loses the last snapshot after parts were deleted that it replaced. Of the window
-// after the one before, one part is gone and another is not, and the log looks whole. So a new era begins.
-func TestASnapshotOfBeforeIsNotEnough(t *testing.T) {
-	p := cappedProgram(t, 2, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1})
-	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
-	d := c.session(t)
-	var before []byte
-	for slice := range 8 {
-		c.next([capUsers]bool{slice%2 == 0, slice%2 == 1, true}, 0)
-		d.read(c)
-		c.ledger = append(c.ledger, d.draws(1)...)
-		for _, s := range c.due(d) {
-			before, c.saved = c.saved, s.Text
-			d.attendance.Keep([]attendance.Snapshot{s})
-		}
-	}
-	c.deleted, c.kept = min(d.gather.Needs(d.offset), d.attendance.Needs()), d.attendance.Saved()
-	last := c.saved
-	for _, row := range []struct {
-		name     string
-		snapshot []byte
-		eras     int
-	}{{"the last", last, 1}, {"the one before", before, 2}, {"none", nil, 2}} {
-		world := *c
-		world.saved, world.ledger = row.snapshot, slices.Clone(c.ledger)
-		d := world.session(t)
-		d.read(&world)
-		world.next([capUsers]bool{true, true, true}, 0)
-		d.read(&world)
-		world.ledger = append(world.ledger, d.draws(1)...)
-		if eras := world.check(t, t); eras != row.eras {
-			t.Errorf("with %s there are %d eras, want %d", row.name, eras, row.eras)
-		}
-	}
-}

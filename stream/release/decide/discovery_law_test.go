@@ -89,4 +89,3 @@ func TestOnePeriodHasOneDefinition(t *testing.T) {
 		t.Errorf("%q, want %q", ends, want)
 	}
 }
-

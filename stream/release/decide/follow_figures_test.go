@@ -243,4 +243,3 @@ func TestWhatAFollowerLearns(t *testing.T) {
 		}
 	}
 }
-

@@ -208,4 +208,3 @@ func checkCompacted(t *testing.T, all []ledger.Entry) {
 		t.Errorf("%v series end, want some of both streams", ended)
 	}
 }
-

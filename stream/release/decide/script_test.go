@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,14 +25,16 @@ import (
 //	variant               a new ledger, and the script's streams file with some words replaced: "old => new"
 //	edit from=06:00       the present streams file with words replaced, in force from then on; a new session knows it.
 //	                      of=s edits that stream alone
-//	show spent steps …    what is shown of an entry from now on (see segments); only=s leaves out other streams
+//	show spent steps …    what is shown of an entry from now on (see segments); only=s leaves out other streams, and
+//	                      only=s/hourly all but a discovery
 //	play                  users send, and all that is due is decided: a line for each slice of time, or for several:
 //	                      "00:00..04:00 f: 1..5=900@a 7@b,c" has user 1 to 5 send 900 in group a, and user 7 send 100
 //	                      in two groups, to stream f, in each slice from midnight to four o'clock
 //	send                  the same, and nothing is decided yet
 //	decide                all that is due is decided; at=03T00:00 says when, if that is long after
 //	open                  the session ends, and another one begins
-//	lose                  the topic's retention deletes all parts that are there
+//	lose                  the topic's retention deletes all messages of parts that are there, or the first few: first=6
+//	inputs 1              how many partitions the input has from now on
 //	keep                  what snapshots there are now: "open kept" begins with these, instead of the last ones
 //	records value …       some fields of the records of the last entry, or of several with last=3
 //	differ                in which fields the last two entries differ
@@ -125,11 +128,18 @@ func (s *script) run(d *datadriven.TestData) (string, error) {
 	case "keep":
 		s.snapshots = maps.Clone(s.texts)
 		return "", nil
+	case "inputs":
+		var err error
+		s.inputs, err = strconv.Atoi(d.CmdArgs[0].Key)
+		return "", err
 	case "lose":
 		s.deleted = int64(len(s.messages))
+		d.MaybeScanArgs(s.t, "first", &s.deleted)
 		if s.Core != nil {
-			s.Lost(s.player.at, time.Unix(s.now, 0))
-			s.player.at = s.deleted
+			if s.player.at < s.deleted {
+				s.Lost(s.player.at, time.Unix(s.now, 0))
+				s.player.at = s.deleted
+			}
 		}
 		return "", nil
 	case "records":

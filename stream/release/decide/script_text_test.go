@@ -34,8 +34,12 @@ var segmentOrder = []string{"due", "era", "list", "values", "found", "rollups", 
 
 // view is what a script wants to see.
 type view struct {
-	stream string // the only one; "" for all
-	words  map[string]bool
+	only  string // a stream or one of its lanes; "" for all
+	words map[string]bool
+}
+
+func (v *view) wants(e ledger.Entry) bool {
+	return v.only == "" || v.only == e.Stream || v.only == e.Stream+"/"+e.Lane
 }
 
 // set takes the arguments of show. Beside segments these are log (what people are told), texts (checkpoints and
@@ -45,7 +49,7 @@ func (v *view) set(d *datadriven.TestData) error {
 	for _, a := range d.CmdArgs {
 		switch {
 		case a.Key == "only":
-			v.stream = a.Vals[0]
+			v.only = a.Vals[0]
 		case segments[a.Key] != nil || slices.Contains([]string{"log", "texts", "needs", "reads"}, a.Key):
 			v.words[a.Key] = true
 		default:
@@ -89,7 +93,7 @@ func (s *script) collect(changes bool) {
 				items = appendItem(items, i)
 				s.told[i.who] = i.text
 			}
-			if s.shown.stream == "" || s.shown.stream == e.Stream {
+			if s.shown.wants(e) {
 				s.recent = append(s.recent, e)
 			}
 			s.adopts[l.Entry] = true
@@ -144,7 +148,7 @@ func appendItem(items []item, i item) []item {
 
 // item is the line of an entry; false if the script does not want to see it.
 func (s *script) item(e ledger.Entry, adopted bool) (item, bool) {
-	if s.shown.stream != "" && s.shown.stream != e.Stream {
+	if !s.shown.wants(e) {
 		return item{}, false
 	}
 	var parts []string
