@@ -8,6 +8,10 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // A topic may hold several kinds of events, of which a stream wants one. Its conditions say which. Events that do not
@@ -83,6 +87,53 @@ func (c Condition) String() string {
 		fmt.Fprintf(&b, "{exists: %v}", c.Exists)
 	}
 	return b.String()
+}
+
+// InWords says for a reader what events must be like to count: "status = 200 or 201, total > 0 and no coupon". It is ""
+// if all count.
+func InWords(where []Condition) string {
+	var all []string
+	for _, c := range where {
+		all = append(all, c.words())
+	}
+	return english.WordSeries(all, "and")
+}
+
+func (c Condition) words() string {
+	list := func(all []Operand) string {
+		var texts []string
+		for _, o := range all {
+			texts = append(texts, o.words())
+		}
+		return english.WordSeries(texts, "or")
+	}
+	switch {
+	case len(c.Is) > 0:
+		return c.Field + " = " + list(c.Is)
+	case len(c.Not) > 0:
+		return c.Field + " not " + list(c.Not)
+	case c.Above.given() && c.Below.given():
+		return fmt.Sprintf("%s < %s < %s", c.Above, c.Field, c.Below)
+	case c.Above.given():
+		return fmt.Sprintf("%s > %s", c.Field, c.Above)
+	case c.Below.given():
+		return fmt.Sprintf("%s < %s", c.Field, c.Below)
+	case c.Exists:
+		return "any " + c.Field
+	}
+	return "no " + c.Field
+}
+
+// words is an operand without quotation marks, unless it would be taken for something else.
+func (o Operand) words() string {
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-/:", r)
+	}
+	_, number := numberOf([]byte(o.Text))
+	if number || o.Text == "" || strings.ContainsFunc(o.Text, func(r rune) bool { return !plain(r) }) {
+		return o.String()
+	}
+	return o.Text
 }
 
 func (c Condition) check() error {

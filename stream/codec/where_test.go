@@ -106,6 +106,27 @@ func TestWhere(t *testing.T) {
 }
 
 // All conditions must hold, and the first that does not is told.
+func TestWhereInWords(t *testing.T) {
+	of := func(field string, c codec.Condition) codec.Condition {
+		c.Field = field
+		return c
+	}
+	between := codec.Condition{Above: figures("-1")[0], Below: figures("9.5")[0]}
+	for want, where := range map[string][]codec.Condition{
+		"":                   nil,
+		"span.kind = server": {of("span.kind", codec.Condition{Is: words("server")})},
+		`status = 200, 201 or "200" and total > 0`: {
+			of("status", codec.Condition{Is: append(figures("200", "201"), words("200")...)}), of("total", over("0"))},
+		`tenant not "" or "a b", -1 < x < 9.5, y < 3, any coupon and no log.body["z"]`: {
+			of("tenant", codec.Condition{Not: words("", "a b")}), of("x", between), of("y", under("3")),
+			of("coupon", codec.Condition{Exists: true}), of(`log.body["z"]`, codec.Condition{Missing: true})},
+	} {
+		if got := codec.InWords(where); got != want {
+			t.Errorf("%s; want %s", got, want)
+		}
+	}
+}
+
 func TestWhereNeedsAll(t *testing.T) {
 	s := jsonSpec()
 	s.Where = []codec.Condition{{Field: "a", Is: words("x")}, {Field: "b.c", Is: figures("1")},

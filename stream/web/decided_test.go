@@ -20,7 +20,7 @@ version: 1
 budgets: [{name: shared, epsilon: 2, per: 10m}]
 streams:
   - name: fast
-    input: {topic: in, user: u, value: v, group: g}
+    input: {topic: in, user: u, value: v, group: g, where: {kind: server}}
     groups: [eu, us]
     bounds: {lower: 0, upper: 100, step: 1}
     window: {size: 1m, grace: 5s, start: 2026-11-20T08:00:00Z}

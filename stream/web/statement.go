@@ -14,6 +14,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/windows"
@@ -320,6 +321,9 @@ func facts(s *config.Stream) string {
 		one += ", in one of the groups that many people share"
 	case s.Found != nil:
 		one += fmt.Sprintf(", in at most %d of the groups that many people share", s.MaxGroups)
+	}
+	if where := codec.InWords(s.Input.Where); where != "" {
+		one = fmt.Sprintf("Only events with %s count. ", where) + one
 	}
 	text := fmt.Sprintf("A window lasts %s. %s. %s from %s to %s %s.", config.Duration(s.Window.Size), one, bounded,
 		s.Grid.Lower(), s.Grid.Upper(), s.Unit)

@@ -45,6 +45,8 @@ hopping stretch 99: What one person does in any 10m falls into up to 25 windows,
 		len(got.Streams) != 1 {
 		t.Error(err, got)
 	}
+	want(t, "facts", facts(streams[0]), "A window lasts 1m. Only events with kind = server count. One value of each person "+
+		"counts in a window, in at most 1 of 2 groups. Values count from 0 to 100.")
 	w.publish(0, text("foreign", "", "users", 1, "1"))
 	a := httptest.NewRecorder()
 	h.ServeHTTP(a, httptest.NewRequest(http.MethodGet, "/api/v1/statement?stream=foreign", nil))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/remedy"
@@ -32,7 +33,9 @@ type streamInfo struct {
 	Window    windowInfo     `json:"window"`
 	Bounds    *boundsInfo    `json:"bounds"`
 	// Contribution says which of a user's values counts, or what all of them make; "" if unknown.
-	Contribution  string     `json:"contribution"`
+	Contribution string `json:"contribution"`
+	// Where says in words which events count; "" if all do, or if unknown.
+	Where         string     `json:"where"`
 	ExpectedUsers *int64     `json:"expected_users"`
 	MinUsers      *minUsers  `json:"min_users"`
 	Budget        string     `json:"budget"`
@@ -244,7 +247,7 @@ func infoOf(s *config.Stream) streamInfo {
 		MaxGroups:    new(s.MaxGroups),
 		Window:       windowInfo{seconds(s.Window.Size), seconds(s.Window.Every), seconds(s.Window.Grace)},
 		Bounds:       &boundsInfo{exactly(g.Lower()), exactly(g.Upper()), exactly(g.Step())},
-		Contribution: string(s.Contribution), Budget: s.Budget.Name, Remedies: []remedyInfo{}}
+		Contribution: string(s.Contribution), Where: codec.InWords(s.Input.Where), Budget: s.Budget.Name, Remedies: []remedyInfo{}}
 	if s.ExpectedUsers > 0 {
 		info.ExpectedUsers = new(s.ExpectedUsers)
 	}

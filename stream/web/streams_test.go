@@ -26,6 +26,7 @@ func TestStreams(t *testing.T) {
 	if s.Newest != nil || s.NextDue.Format(time.RFC3339) != "2026-11-20T08:02:05Z" {
 		t.Errorf("before the first record: newest %v, next %v", s.Newest, s.NextDue)
 	}
+	want(t, "where", s.Where, "kind = server")
 	var names []string
 	for _, r := range s.Releases {
 		names = append(names, fmt.Sprint(r.Release, cell(r.P)))

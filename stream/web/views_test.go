@@ -309,8 +309,8 @@ func TestWatchFires(t *testing.T) {
 	first := recent(20)
 	a := newAct(t, 2, "{epsilon: 400, per: 24h}", first)
 	checkout, search, _ := strings.Cut(services(2, "{epsilon: 400, per: 24h}"), "  - name: search-latency")
-	a.streams = parsed(t,
-		checkout+"  - name: search-latency"+strings.Replace(search, "    output: {topic: out}\n", twoWatches, 1))
+	a.streams = parsed(t, checkout+"  - name: search-latency"+strings.NewReplacer("    output: {topic: out}\n", twoWatches,
+		"value: v,", "value: v, where: {kind: server},").Replace(search))
 	a.play(0, 18)
 	says := func(window int) {
 		since := -1
@@ -340,6 +340,7 @@ func TestWatchFires(t *testing.T) {
 	b.until(`![...document.querySelectorAll(".choice button")].some((e) => e.textContent === "fire")`)
 	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/us"`, nil))
 	b.shows(".readout .fires", "fires")
+	b.shows(".detail .about", " ms · only events with kind = server")
 	b.shows(".head .pill.bad", "alarm: fire fired ")
 	b.until(`document.querySelector(".plot.watches canvas") && document.querySelector(".plot.watches").plot.lines[0].name === "fire"`)
 	b.until(`!document.querySelector(".plot.large").plot.lines.some((line) => line.name === "fire")`)

@@ -1,7 +1,7 @@
 // The detail view: one group of a stream, large, with a table of its windows.
 
 import { parameters, releases, signals } from "./api.js";
-import { h, say } from "./dom.js";
+import { changed, h, say } from "./dom.js";
 import { counts, isWatch, readable } from "./figures.js";
 import { capText, clock, groupText, incompleteText, legend, length, plain, reasonText, tooFew, utc } from "./format.js";
 import { axisOf, from, isNoise } from "./lines.js";
@@ -240,10 +240,7 @@ export class Detail {
       const before = figures.filter((figure) => figure.end <= start), last = before.findLast(readable)?.end;
       return { name, color, last: lastText(before), to: last && this.#address({ ...this.#range, from: utc(Math.floor(last - half)), to: utc(Math.ceil(last + half)) }) };
     });
-    const same = JSON.stringify(said);
-    if (this.#noise.dataset.same === same) return; // a link keeps the focus
-    this.#noise.dataset.same = same;
-    this.#noise.replaceChildren(...said.map((line) => h("p", { class: "fold" }, nameOf(line), `: ${tooFew} in all of this range`, ...line.to ? [", last ", h("a", { href: line.to }, line.last)] : [])));
+    if (changed(this.#noise, said)) this.#noise.replaceChildren(...said.map((line) => h("p", { class: "fold" }, nameOf(line), `: ${tooFew} in all of this range`, ...line.to ? [", last ", h("a", { href: line.to }, line.last)] : [])));
   }
 
   /** Shows the first histogram among the figures, or the one that the address names. */
@@ -404,7 +401,7 @@ export class Detail {
     }
     const of = /^(sum|count|mean)$/.test(stream.contribution) ? `each user's ${stream.contribution}` : "values";
     const bounds = stream.bounds ? `${of} from ${plain(stream.bounds.lower)} to ${plain(stream.bounds.upper)} ${stream.unit}` : "";
-    const about = [stream.description, `a window every ${length(everyOf(stream))}`, bounds, capText(stream)].filter(Boolean).join(" · ");
+    const about = [stream.description, `a window every ${length(everyOf(stream))}`, bounds, stream.where && `only events with ${stream.where}`, capText(stream)].filter(Boolean).join(" · ");
     const known = has(stream, group), groups = known && !stream.groups.includes(group) ? [group, ...stream.groups] : stream.groups;
     const none = groups.length > 0 ? `There is no group “${group}”. Choose one of these:` : "No group has been found yet.";
     say(this.#about, known ? about : none);
@@ -437,10 +434,7 @@ const has = (stream, group) => stream.groups.includes(group) || (stream.known?.h
 
 /** Fills a bar with links; [text, address, whether it is the one shown]. */
 function links(bar, wanted) {
-  const same = JSON.stringify(wanted);
-  if (bar.dataset.links === same) return;
-  bar.dataset.links = same;
-  bar.replaceChildren(...wanted.map(([text, address, here]) => h("a", { class: "button", href: address, "aria-current": here ? "true" : undefined }, text)));
+  if (changed(bar, wanted)) bar.replaceChildren(...wanted.map(([text, address, here]) => h("a", { class: "button", href: address, "aria-current": here ? "true" : undefined }, text)));
 }
 
 /** Why figures of a window are missing or doubtful, and which on change were drawn in it, or "". */

@@ -23,3 +23,9 @@ export function say(element, text, title) {
   if (element.textContent !== text) element.textContent = text;
   if (title !== undefined && element.title !== title) element.title = title;
 }
+
+/** Whether an element is to be made anew, because it would be made of something else: links in it keep the focus. */
+export function changed(element, of) {
+  const before = element.dataset.of;
+  return before !== (element.dataset.of = JSON.stringify(of));
+}

@@ -1,7 +1,7 @@
 // The overview: one row a stream, one small plot a group.
 
 import { now, parameters } from "./api.js";
-import { h, say } from "./dom.js";
+import { changed, h, say } from "./dom.js";
 import { clock, errorText, figureText, groupText, legend, length, noiseText, rounded, several, span, tooFew, utc } from "./format.js";
 import { alarmed, isWatch, kept, readable } from "./figures.js";
 import { axisOf, isNoise } from "./lines.js";
@@ -229,8 +229,7 @@ class Row {
   /** Buttons say which release is shown. */
   #choose() {
     const names = this.stream.releases.filter((r) => !isWatch(r.statistic)).map((r) => r.release);
-    if (this.#choice.dataset.names !== names.join()) {
-      this.#choice.dataset.names = names.join();
+    if (changed(this.#choice, names)) {
       this.#choice.setAttribute("aria-label", `Release of ${this.stream.stream}`);
       this.#choice.replaceChildren(...names.map((name) => h("button", {
         type: "button",
@@ -285,9 +284,7 @@ class Row {
     this.cards = groups.length - folded.length;
     const helps = remedyText(...folded.map((group) => remedyOf(this.stream, { group, release: this.#release })));
     const names = folded.map((group) => [group, lastText(this.#app.figures.of(stream, group, this.#release))]);
-    const key = [this.#release, helps, ...names].join("/");
-    if (this.#fold.dataset.key === key) return;
-    this.#fold.dataset.key = key;
+    if (!changed(this.#fold, [this.#release, helps, names])) return;
     this.#fold.hidden = folded.length === 0;
     this.#grid.hidden = this.cards === 0;
     this.#fold.replaceChildren(h("strong", {}, `${folded.length} of ${several(groups.length, "group")}: ${tooFew}`), helps ? ` (${helps}): ` : ": ",

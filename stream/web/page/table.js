@@ -1,6 +1,6 @@
 // The table of windows behind the plots.
 
-import { h, say } from "./dom.js";
+import { changed, h, say } from "./dom.js";
 import { alarmed } from "./figures.js";
 import { errorText, figureText, noiseText, utc, windowText } from "./format.js";
 
@@ -34,8 +34,7 @@ export class Table {
   show(lines, windows, comparison, signals) {
     this.#last = [lines, windows, comparison, signals];
     const names = lines.map((line) => line.name);
-    if (this.#head.dataset.names !== names.join()) {
-      this.#head.dataset.names = names.join();
+    if (changed(this.#head, names)) {
       this.#head.replaceChildren(...["compare", "window", ...names].map((name) => h("th", { scope: "col" }, name)));
       this.#rows.clear();
     }

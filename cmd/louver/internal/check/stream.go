@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -13,6 +12,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/inspect"
 	"github.com/louver/louver/mechanisms/forecast"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/windows"
@@ -59,6 +59,7 @@ type streamReport struct {
 	Backlog      *backlogReport  `json:"backlog"`
 
 	besides                string // names what it has beside its windows
+	conditions             string // which events count, in words; "" if all do
 	adds                   string // what one user counts with, if that is all their events
 	changed                int64  // how many windows an event changes
 	window, event, watches cost.Loss
@@ -101,6 +102,7 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 		MaxGroups: s.MaxGroups, Budget: s.Budget.Name, adds: addsText(s), Expected: public.Users, Users: public.Users,
 		Epsilon: cli.NewDigits(window.Epsilon), Delta: cli.NewDigits(window.Delta), window: window,
 		Window: newLossReport(pays.Lost(of, changed), changed), besides: config.Besides(s)}
+	x.conditions = codec.InWords(s.Input.Where)
 	for _, c := range s.Input.Where {
 		x.Conditions = append(x.Conditions, c.String())
 	}
@@ -277,8 +279,8 @@ func (s *streamReport) printWindows(w *bytes.Buffer) {
 	} else {
 		fmt.Fprintf(w, "stream %s (%s)\n  %s, drawn %s after they end\n", s.Stream, s.Where, windows, s.Grace)
 	}
-	if len(s.Conditions) > 0 {
-		fmt.Fprintf(w, "  counts events with %s; others are skipped\n", strings.Join(s.Conditions, ", "))
+	if s.conditions != "" {
+		fmt.Fprintf(w, "  counts only events with %s; others are skipped\n", s.conditions)
 	}
 	if s.Users > 0 {
 		who := "expected"

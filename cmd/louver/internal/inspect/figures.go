@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/cluster"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -75,6 +76,13 @@ func (c *WatchCommand) Run(app *cli.App) error {
 	names := cli.OutputTopics(streams)
 	lines := newWatchLines(app, streams)
 	lines.all = file.Streams
+	if !c.JSON {
+		for _, s := range streams {
+			if where := codec.InWords(s.Input.Where); where != "" {
+				app.Say("louver: stream %s: only events with %s", s.Name, where)
+			}
+		}
+	}
 	shown := newInOrder(streams, func(f shownFigure) error {
 		if c.JSON {
 			_, err := fmt.Fprintf(app.Out, "%s\n", f.text)

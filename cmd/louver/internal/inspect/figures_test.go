@@ -117,10 +117,11 @@ func TestWatchLineOfAList(t *testing.T) {
 	}
 }
 
-// A topic that is missing is named, and what comes once it is there is shown, from its first record on.
+// Which events count is told first. A topic that is missing is named, and what comes once it is there is shown, from its first record on.
 func TestWatchWaitsForTheTopic(t *testing.T) {
 	b := kafkatest.Fake(t)
-	path := clitest.File(t, "s.yaml", clitest.StreamsFile)
+	path := clitest.File(t, "s.yaml", strings.Replace(clitest.StreamsFile, "value: latency_ms",
+		"where: {kind: server}, value: latency_ms", 1))
 	ctx, cancel := context.WithCancel(kafkatest.Context(t))
 	out, writesOut := io.Pipe()
 	errOut, writesErr := io.Pipe()
@@ -142,6 +143,9 @@ func TestWatchWaitsForTheTopic(t *testing.T) {
 			t.Fatal(err)
 		}
 		return string(line[:n])
+	}
+	if got, want := read(errOut), "louver: stream checkout: only events with kind = server\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 	const waiting = "louver: waiting for topic checkout.private: it does not exist yet, or you may not describe it; " +
 		"louver run creates it\n"
