@@ -23,12 +23,6 @@ func zcdp(epsilon, rho string, times int64) Item {
 	return Item{privacy.Promise{Kind: privacy.ZCDP, Epsilon: dec(epsilon), Rho: dec(rho)}, times}
 }
 
-// withoutRho is a cost as earlier releases wrote it.
-func withoutRho(i Item) Item {
-	i.Rho = decimal.Decimal{}
-	return i
-}
-
 func approximate(epsilon, delta string, times int64) Item {
 	return Item{privacy.NewApproximate(dec(epsilon), dec(delta)), times}
 }
@@ -117,8 +111,6 @@ func TestComposeTakesTheLeastValidBound(t *testing.T) {
 		{"approximations are priced like pure costs", delta,
 			[]Item{approximate("1", "0.000000025", 4), pure("0.1", 1440)},
 			tenth.Mul(dec("1440")).Add(f.response(dec("1")).Mul(dec("4"))).Add(f.conversion), "0.000001", false},
-		{"those of earlier releases add their ε", delta, []Item{withoutRho(approximate("1", "0.000000025", 4)),
-			pure("0.1", 1440)}, tenth.Mul(dec("1440")).Add(dec("4")).Add(f.conversion), "0.000001", false},
 		{"few approximations: the plain sums", delta, []Item{approximate("1", "0.000000025", 3)},
 			dec("3"), "0.000000075", false},
 		{"approximations of more than a tenth: what δ they need", delta,

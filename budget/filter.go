@@ -33,8 +33,7 @@ import (
 //	ln((sinh(αε) − sinh((α−1)ε)) / sinh(ε)) / (α − 1).
 //
 // Both hold for a cost that is pure or of bounded range, which has a ρ as well, and the smaller counts. An approximate
-// cost is priced like a pure one of its ε: what it adds to that is in its δ. Without a ρ, as earlier releases wrote it,
-// its price is ε.
+// cost is priced like a pure one of its ε: what it adds to that is in its δ.
 //
 // # Proof
 //
@@ -114,14 +113,10 @@ func (f filter) price(p privacy.Promise) decimal.Decimal {
 		return decimal.Decimal{}
 	}
 	byRho := p.Rho.Add(p.Rho.Mul(f.above)) // αρ
-	switch {
-	case p.Kind == privacy.ZCDP:
+	if p.Kind == privacy.ZCDP {
 		return byRho
-	case p.Kind == privacy.Approximate && p.Rho.IsZero():
-		return p.Epsilon
-	default:
-		return decimal.Min(byRho, f.response(p.Epsilon))
 	}
+	return decimal.Min(byRho, f.response(p.Epsilon))
 }
 
 // response is the divergence of randomised response with ε, rounded up.

@@ -3,6 +3,7 @@ package stream_test
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -168,15 +169,21 @@ func TestWrongCheckpointForgetsNothing(t *testing.T) {
 			_, rest, _ = strings.Cut(rest, "]")
 			return charges + ends + "1]" + rest
 		},
-		"nothing spent":   func(text string) string { return strings.Replace(text, `"charges":[`, `"others":[`, 1) },
-		"a later version": func(text string) string { return strings.Replace(text, `{"v":1`, `{"v":99`, 1) },
+		"nothing spent": func(text string) string {
+			budget, rest, _ := strings.Cut(text, `"charges":[`)
+			_, rest, _ = strings.Cut(rest, "]]}]")
+			return budget + `"charges":[]` + rest
+		},
+		"a part of a later release": func(text string) string {
+			return strings.Replace(text, `"charges":[`, `"others":[],"charges":[`, 1)
+		},
+		"a later version": func(text string) string { return strings.Replace(text, `{"v":5`, `{"v":99`, 1) },
 		"another partition": func(
 			text string) string {
 			return strings.Replace(text, `"partition":`, `"partition":1`, 1)
 		},
 		"an earlier offset": func(text string) string {
-			return strings.Replace(text, `"entries":`,
-				`"offset":0,"former":`, 1)
+			return regexp.MustCompile(`"offset":\d+`).ReplaceAllString(text, `"offset":0`)
 		},
 		"nothing that is JSON": func(string) string { return "hello" },
 	} {

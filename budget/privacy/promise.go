@@ -63,7 +63,7 @@ type Promise struct {
 	// Delta is the δ of an Approximate promise, in (0, 1), and 0 for every other kind.
 	Delta decimal.Decimal `json:"delta,omitzero"`
 	// Rho is the zCDP parameter ρ, > 0, and at most ½ε² if there is a pure ε. In an Approximate promise it is that of
-	// the pure ε, or 0 in entries of earlier releases, which add up by ε alone.
+	// the pure ε.
 	Rho decimal.Decimal `json:"rho,omitzero"`
 }
 
@@ -149,8 +149,8 @@ func (p Promise) Check() error {
 		return fmt.Errorf("delta %s of an approximate cost; want more than 0 and less than 1", p.Delta)
 	case p.Kind != Approximate && !p.Delta.IsZero():
 		return fmt.Errorf("delta %s of a %s cost; want 0", p.Delta, p.Kind)
-	case p.Kind == Approximate && !p.Rho.IsZero() && !p.Rho.Equal(NewPure(p.Epsilon).Rho):
-		return fmt.Errorf("rho %s of an approximate cost; want %s, or 0", p.Rho, NewPure(p.Epsilon).Rho)
+	case p.Kind == Approximate && !p.Rho.Equal(NewPure(p.Epsilon).Rho):
+		return fmt.Errorf("rho %s of an approximate cost; want %s", p.Rho, NewPure(p.Epsilon).Rho)
 	case p.Kind == ZCDP && p.Rho.Sign() <= 0:
 		return fmt.Errorf("rho %s of a zcdp cost; want more than 0", p.Rho)
 	case (p.Kind == Pure || p.Kind == BoundedRange) && (p.Rho.Sign() <= 0 || p.Rho.Cmp(halfSquare(p.Epsilon)) > 0):

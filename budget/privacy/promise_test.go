@@ -15,8 +15,7 @@ func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
 
 func TestCheck(t *testing.T) {
 	for _, p := range []Promise{NewPure(dec("3")), NewPieces(dec("1"), 0.1), NewBoundedRange(dec("50")),
-		NewZCDP(dec("0.1")), NewApproximate(dec("1"), dec("0.001")), NewApproximate(dec("8"), dec("0.001")),
-		{Kind: Approximate, Epsilon: dec("1"), Delta: dec("0.001")}} {
+		NewZCDP(dec("0.1")), NewApproximate(dec("1"), dec("0.001")), NewApproximate(dec("8"), dec("0.001"))} {
 		if err := p.Check(); err != nil {
 			t.Errorf("%+v: %v", p, err)
 		}
@@ -38,7 +37,9 @@ func TestCheck(t *testing.T) {
 		{"approximate without delta", NewApproximate(dec("1"), dec("0")), "delta 0 of an approximate cost"},
 		{"approximate with delta 1", NewApproximate(dec("1"), dec("1")), "delta 1 of an approximate cost"},
 		{"approximate with a rho of its own", Promise{Kind: Approximate, Epsilon: dec("1"), Delta: dec("0.1"),
-			Rho: dec("0.49")}, "rho 0.49 of an approximate cost; want 0.5, or 0"},
+			Rho: dec("0.49")}, "rho 0.49 of an approximate cost; want 0.5"},
+		{"approximate without rho", Promise{Kind: Approximate, Epsilon: dec("1"), Delta: dec("0.1")},
+			"rho 0 of an approximate cost; want 0.5"},
 		{"zcdp without rho", Promise{Kind: ZCDP, Epsilon: dec("1")}, "rho 0 of a zcdp cost"},
 		{"unknown kind", Promise{Kind: 9, Epsilon: dec("1")}, "unknown kind 9"},
 		{"a number that fills the memory", Promise{Epsilon: dec("1e1000")}, "decimal exponent"},

@@ -52,7 +52,6 @@ func published(t *testing.T, topic string) (records []txn.Record) {
 		{Groups: []ledger.Group{group}, Incomplete: true},
 		{Groups: []ledger.Group{{Name: "eu"}}, Reason: record.BudgetExhausted}} {
 		e.App, e.Stream, e.Budget, e.Input, e.Output = "louver", "checkout", "shoppers", "events", topic
-		e.Bands = true
 		e.WindowStart = start.Add(time.Duration(i) * time.Hour)
 		e.WindowEnd, e.DueAt, e.ReleasedAt, e.Every = e.WindowStart.Add(time.Hour), e.WindowStart.Add(time.Hour),
 			e.WindowStart.Add(time.Hour), time.Hour

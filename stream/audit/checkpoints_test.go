@@ -27,7 +27,7 @@ func TestAuditProvesCheckpoints(t *testing.T) {
 		"an entry more":  {`"entries":20`, `"entries":21`, CheckpointDiffers, "made of other entries"},
 		"fewer entries": {`"entries":20`, `"entries":19`, CheckpointUnreadable,
 			"10 windows with a step of 60 s from 1795161660 on; want at most 9"},
-		"of another version": {`{"v":1,"app"`, `{"v":7,"app"`, CheckpointUnreadable, "version 7"},
+		"of another version": {`{"v":5,"app"`, `{"v":7,"app"`, CheckpointUnreadable, "version 7"},
 	} {
 		a := New()
 		wrong := strings.Replace(text, c.old, c.new, 1)

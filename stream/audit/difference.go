@@ -33,11 +33,10 @@ var (
 	}
 )
 
-// compare reports the first difference between an entry and what was derived; same means that there is none. Entries
-// without bands were judged by another rule, so their qualities are not compared.
+// compare reports the first difference between an entry and what was derived; same means that there is none.
 func (es *entries) compare(at Position, e, want ledger.Entry, parts []part) (same bool) {
 	for _, p := range parts {
-		d, err := differ(p.name, p.of(e), p.of(want), !e.Bands)
+		d, err := differ(p.name, p.of(e), p.of(want))
 		if err != nil {
 			es.found.fault(EntryUnreadable, at, "%s: %v", e.Name(), err)
 			return false
@@ -51,7 +50,7 @@ func (es *entries) compare(at Position, e, want ledger.Entry, parts []part) (sam
 }
 
 // differ describes the first difference between two things as the ledger writes them; "" if there is none.
-func differ(place string, has, want any, unjudged bool) (string, error) {
+func differ(place string, has, want any) (string, error) {
 	x, err := json.Marshal(has)
 	if err != nil {
 		return "", err
@@ -60,7 +59,7 @@ func differ(place string, has, want any, unjudged bool) (string, error) {
 	if err != nil || bytes.Equal(x, y) {
 		return "", err
 	}
-	return walk(place, read(x), read(y), unjudged), nil
+	return walk(place, read(x), read(y)), nil
 }
 
 // read reads what was just written.
@@ -72,16 +71,16 @@ func read(text []byte) (value any) {
 }
 
 // walk goes through two values of JSON in step, to the first place where they differ.
-func walk(place string, has, want any, unjudged bool) string {
+func walk(place string, has, want any) string {
 	switch x := has.(type) {
 	case map[string]any:
 		if y, ok := want.(map[string]any); ok {
-			return walkFields(place, x, y, unjudged)
+			return walkFields(place, x, y)
 		}
 	case []any:
 		if y, ok := want.([]any); ok && len(x) == len(y) {
 			for i := range x {
-				if d := walk(element(place, i, x[i]), x[i], y[i], unjudged); d != "" {
+				if d := walk(element(place, i, x[i]), x[i], y[i]); d != "" {
 					return d
 				}
 			}
@@ -95,14 +94,11 @@ func walk(place string, has, want any, unjudged bool) string {
 	return fmt.Sprintf("%s has %s; the entries before it give %s", place, short(has), short(want))
 }
 
-func walkFields(place string, x, y map[string]any, unjudged bool) string {
+func walkFields(place string, x, y map[string]any) string {
 	names := slices.Concat(slices.Collect(maps.Keys(x)), slices.Collect(maps.Keys(y)))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if unjudged && name == "quality" {
-			continue
-		}
-		if d := walk(place+"."+name, x[name], y[name], unjudged); d != "" {
+		if d := walk(place+"."+name, x[name], y[name]); d != "" {
 			return d
 		}
 	}

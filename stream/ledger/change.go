@@ -86,7 +86,7 @@ func (c *Change) check(s Continual, e Entry) error {
 		if v.Figure.Value == nil || v.Since.IsZero() || v.Since.After(e.WindowEnd) || c.Draws(s, name) && !v.Since.Equal(e.WindowEnd) {
 			return fmt.Errorf("group %q has no value, or one of %s that cannot be of this window", name, v.Since)
 		}
-		if err := v.Figure.check(e.Bands); err != nil {
+		if err := v.Figure.check(); err != nil {
 			return fmt.Errorf("group %q: %w", name, err)
 		}
 	}

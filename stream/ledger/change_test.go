@@ -165,7 +165,7 @@ func TestEntriesThatContradictOnChange(t *testing.T) {
 		"free first draws": {func(w *ledger.Continual) { w.Change.First = nil },
 			"want its own, with the cost of its first values"},
 		"fires at once": {func(w *ledger.Continual) { w.Change.Fired = new("eu") }, "in which its values are drawn first"},
-		"two kinds":     {func(w *ledger.Continual) { w.Watch = &ledger.Watch{} }, "no known kind"},
+		"two kinds":     {func(w *ledger.Continual) { w.Watch = &ledger.Watch{} }, "of no kind"},
 		"costs nothing": {func(w *ledger.Continual) { w.Change.First[0].Epsilon = ledgertest.Dec("0") }, "epsilon"},
 	} {
 		e := ledgertest.Changing(t, 1)[0]

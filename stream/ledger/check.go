@@ -55,7 +55,7 @@ func (e Entry) check() error {
 			if v.Value == nil && g.Reason == "" {
 				return fail("group %q has no value of %q, and no reason", g.Name, e.Releases[i].Name)
 			}
-			if err := v.check(e.Bands); err != nil {
+			if err := v.check(); err != nil {
 				return fail("%q of group %q: %w", e.Releases[i].Name, g.Name, err)
 			}
 		}
@@ -138,7 +138,7 @@ func (e Entry) checkSteps() error {
 	}
 	for _, i := range e.Ended {
 		if i.Stream == "" || i.Name == "" || i.Number < 1 {
-			return fmt.Errorf("instance %q ends; want a stream, a step and a number from 1 on", i)
+			return fmt.Errorf("instance %q ends; want a stream, a figure and a number from 1 on", i)
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func (e Entry) checkDiscovery() error {
 		return fmt.Errorf("a discovery with row %q, %d releases, %d items in the price and %d groups; want a row, one "+
 			"release, one item and no groups", e.Lane, len(e.Releases), len(e.Price), len(e.Groups))
 	case len(e.Continual)+len(e.Ended)+len(e.Rollups)+len(e.Periods) > 0 || e.Prior != nil:
-		return errors.New("a discovery with steps, roll-ups or a prior; want none")
+		return errors.New("a discovery with continual figures, roll-ups or a prior; want none")
 	case e.Releases[0].Statistic != record.StatisticGroups || e.Releases[0].Name != e.Lane:
 		return fmt.Errorf("a discovery that releases %q with statistic %q; want its own name, with statistic %q",
 			e.Releases[0].Name, e.Releases[0].Statistic, record.StatisticGroups)
@@ -289,7 +289,7 @@ func (e Entry) checkRollups() error {
 			}
 			err := h.fits(g.Values[0].Numbers)
 			for _, v := range g.Values {
-				err = errors.Join(err, v.check(e.Bands))
+				err = errors.Join(err, v.check())
 			}
 			if err != nil {
 				return fmt.Errorf("roll-up %s of %q: %w", up.Period, up.Release, err)

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -14,20 +15,9 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// checkpointVersion is the version of checkpoints. Raise it when the same entries lead to other bytes, because `louver
-// audit` compares them.
-const checkpointVersion = 1
-
-// Releases of louver that do not know lists must not use checkpoints with lists of names: these have listsVersion.
-// Checkpoints with caps of discoveries, or with the groups of streams that follow a list, have rowsVersion for the same
-// reason, and those with a limit that has an order have newestVersion.
-const (
-	listsVersion  = 2
-	rowsVersion   = 3
-	newestVersion = 4
-)
-
-// checkpoint is a [State] as it is stored. Times are in whole seconds.
+// checkpoint is a [State] as it is stored. Times are in whole seconds. Its parts have names, and a program that does not
+// know one of them reads the entries instead. `louver audit` compares checkpoints, so the same entries have to lead to the
+// same bytes as long as [version] stays.
 type checkpoint struct {
 	Version   int    `json:"v"`
 	App       string `json:"app"`
@@ -155,7 +145,7 @@ func (s *State) Checkpoint() ([]byte, error) {
 		return nil, nil
 	}
 	c := checkpoint{
-		Version: checkpointVersion, App: s.app, Partition: s.partition,
+		Version: version, App: s.app, Partition: s.partition,
 		Entries: s.entries, Offset: s.offset, Chain: s.chain, Before: s.before,
 		Budgets: []storedBudget{}, Streams: []storedStream{},
 	}
@@ -165,15 +155,6 @@ func (s *State) Checkpoint() ([]byte, error) {
 			Budget: name, Limit: a.Limit(),
 			Continues: s.Books.continues[name], Steps: s.Books.lasting.stored(name), Lists: s.history.lists.stored(name),
 			Followers: s.history.lists.followers(name),
-		}
-		if len(b.Lists) > 0 {
-			c.Version = max(c.Version, listsVersion)
-		}
-		if len(b.Followers) > 0 {
-			c.Version = max(c.Version, rowsVersion)
-		}
-		if !b.Limit.Order.IsZero() {
-			c.Version = newestVersion
 		}
 		for _, of := range a.Charges() {
 			b.Charges = append(b.Charges, storedCharges{of.Stream, of.Cap, of.Items, runsOf(of.Ends)})
@@ -188,9 +169,6 @@ func (s *State) Checkpoint() ([]byte, error) {
 		}
 		one := storedStream{Stream: name, Latest: latest, Recent: s.history.lately.streams[name].stored()}
 		for _, at := range slices.SortedFunc(maps.Keys(book.lanes), lane.compare) {
-			if book.lanes[at].cap.Lane != "" { // charges under such a cap come with one of these
-				c.Version = max(c.Version, rowsVersion)
-			}
 			one.Epochs = append(one.Epochs, storedEpoch{at.epoch, at.name, runsOf(book.lanes[at].ends), book.lanes[at].cap})
 		}
 		if !book.unpaid.IsZero() {
@@ -237,13 +215,20 @@ func Restore(text []byte, app string, partition int) (*State, error) {
 
 func restore(text []byte, app string, partition int) (*State, error) {
 	var c checkpoint
-	err := json.Unmarshal(text, &c)
-	if (err == nil || c.Version != 0) && (c.Version < checkpointVersion || c.Version > newestVersion) {
-		return nil, fmt.Errorf("format version %s; want %d to %d", versionText(c.Version), checkpointVersion,
-			newestVersion)
+	parts := json.NewDecoder(bytes.NewReader(text))
+	parts.DisallowUnknownFields() // a part that a later release needs
+	err := parts.Decode(&c)
+	if err != nil && c.Version == 0 {
+		return nil, err
+	}
+	if err := checkVersion(c.Version); err != nil {
+		return nil, err
 	}
 	if err != nil {
 		return nil, err
+	}
+	if parts.More() {
+		return nil, errors.New("more than one value of JSON")
 	}
 	if c.App != app || c.Partition != partition || c.Entries < 1 || c.Offset < c.Entries-1 {
 		return nil, fmt.Errorf(

@@ -83,12 +83,15 @@ func TestWrongCheckpoints(t *testing.T) {
 	}
 	charges := fmt.Sprintf(`"items":%s,"ends":[[%d,60,20]]`, price("0.5"), first) // of the account
 	for name, c := range map[string]struct{ text, says string }{
-		"cut off":              {good[:len(good)/2], "unexpected end"},
-		"empty":                {"", "unexpected end"},
-		"of another version":   {replaced(`{"v":1,"app":"louver","p`, `{"v":5,"app":"louver","p`), "version 5"},
-		"of no version":        {replaced(`{"v":1,"app":"louver","p`, `{"w":1,"app":"louver","p`), "version missing"},
+		"cut off":              {good[:len(good)/2], "unexpected EOF"},
+		"empty":                {"", "EOF"},
+		"twice":                {good + good, "more than one value"},
+		"with a later part":    {replaced(`"partition":3,`, `"partition":3,"weather":[],`), `unknown field "weather"`},
+		"with a later field":   {replaced(`"budget_windows_left":`, `"fair":1,"budget_windows_left":`), `unknown field "fair"`},
+		"of another version":   {replaced(`{"v":5,"app":"louver","p`, `{"v":6,"app":"louver","p`), "version 6, want 5"},
+		"of no version":        {replaced(`{"v":5,"app":"louver","p`, `{"app":"louver","p`), "version missing"},
 		"of another partition": {replaced(`"partition":3`, `"partition":4`), "partition 4"},
-		"of another app":       {replaced(`{"v":1,"app":"louver","p`, `{"v":1,"app":"other","p`), `"other"`},
+		"of another app":       {replaced(`{"v":5,"app":"louver","p`, `{"v":5,"app":"other","p`), `"other"`},
 		"of another ledger": {string(ledgertest.Checkpoint(t, other.Fold(t, 20))),
 			"not the one that the checkpoint ends with"},
 		"of a longer ledger": {string(ledgertest.Checkpoint(t, ledgertest.Steady(t, 50).Fold(t, 40))), "ends before"},

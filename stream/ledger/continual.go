@@ -91,6 +91,7 @@ type test interface {
 
 // kindRow is where a continual figure keeps what it says of one kind.
 type kindRow struct {
+	name string // in entries
 	// of is nil if it is not of the kind. take reports whether what it takes is.
 	of   func(s Continual) kind
 	take func(s *Continual, k kind) bool
@@ -103,8 +104,8 @@ type kindRow struct {
 func rowOf[K interface {
 	comparable
 	kind
-}](values bool, get func(Continual) K, set func(*Continual, K)) kindRow {
-	return kindRow{values: values, of: func(s Continual) kind {
+}](name string, values bool, get func(Continual) K, set func(*Continual, K)) kindRow {
+	return kindRow{name: name, values: values, of: func(s Continual) kind {
 		var none K
 		if k := get(s); k != none {
 			return k
@@ -121,9 +122,10 @@ func rowOf[K interface {
 
 // kinds are all kinds of continual figures.
 var kinds = []kindRow{
-	rowOf(false, func(s Continual) *Watch { return s.Watch }, func(s *Continual, k *Watch) { s.Watch = k }),
-	rowOf(true, func(s Continual) *Change { return s.Change }, func(s *Continual, k *Change) { s.Change = k }),
-	rowOf(true, func(s Continual) *Total { return s.Total }, func(s *Continual, k *Total) { s.Total = k }),
+	rowOf("watch", false, func(s Continual) *Watch { return s.Watch }, func(s *Continual, k *Watch) { s.Watch = k }),
+	rowOf("change", true, func(s Continual) *Change { return s.Change },
+		func(s *Continual, k *Change) { s.Change = k }),
+	rowOf("total", true, func(s Continual) *Total { return s.Total }, func(s *Continual, k *Total) { s.Total = k }),
 }
 
 // kind returns the kind of the figure, or nil if it has none or several.
@@ -223,7 +225,7 @@ func (s Continual) check(e Entry) error {
 	_, tests := k.(test)
 	switch {
 	case k == nil:
-		return errors.New("it is of no known kind, or of several: it was written by another release of louver")
+		return errors.New("it is of no kind, or of several")
 	case s.Name == "" || s.Definition == "" || len(s.Cost) == 0 || tests != (s.AtMost > 0) || s.AtMost < 0:
 		return fmt.Errorf("definition %q, %d costs and at most %d instances; want a name, a definition, a cost and, "+
 			"where it is not a total, at least one instance", s.Definition, len(s.Cost), s.AtMost)

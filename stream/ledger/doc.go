@@ -5,8 +5,8 @@
 //     what was drawn. value.go: a figure of it, how far off it may be, and how drawn figures are rounded. continual.go:
 //     figures with one charge for many windows, with watch.go, change.go and total.go for their kinds. discovery.go:
 //     what a discovery found.
-//   - check.go: which entries Louver never writes. encode.go: an entry as the value of its record. records.go: the
-//     records of the output topic that it expands to.
+//   - check.go: which entries Louver never writes. encode.go: an entry as the value of its record, its version, and the
+//     kinds that it names. records.go: the records of the output topic that it expands to.
 //   - instances.go: the instances of continual figures, each a held charge. books.go: the [Books], which say which
 //     windows are decided and whether the next one can be paid.
 //   - lately.go: what streams published lately, as far as later draws may learn from it.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -16,28 +17,62 @@ import (
 // released, so it leads to a privacy stop.
 var ErrUnreadable = errors.New("ledger entry unreadable")
 
-// version is the version of entries. Raise it with a change that a reader of this version would misread, such as a
-// charge that it would miss. A new optional field needs no new version.
-const version = 1
+// ErrVersion marks an entry of another version than this program reads and writes. It comes with [ErrUnreadable].
+var ErrVersion = errors.New("format version")
 
-// A reader of version 1 would misread entries of discoveries and entries with a list. A reader of version 2 would
-// misread two more kinds. It would add what a discovery with a cap of its own costs to what the stream's windows cost.
-// And it would not publish the records that end the series of groups that left. A reader of version 3 would add up
-// costs under a limit with an order at another one.
+// version is the version of entries and of checkpoints. Raise it if a reader of this version would misread the form of
+// all entries.
+//
+// What comes later needs no new version. A field that a reader may ignore without misreading a charge, a decision or a
+// record is just added, and is optional. What a reader must not ignore comes with a kind of its own: an entry names the
+// kinds of figures that it has, and a program refuses an entry with a kind that it does not know. A row of the table of
+// continual figures names its kind. A field that changes what an existing kind means is named like a kind too.
+//
+// Versions 1 to 4 were those of development builds, before the first release. They are refused.
+const version = 5
+
+// The kinds of figures that are not continual. Continual ones have their names in the table of kinds.
 const (
-	entryListsVersion  = 2
-	entryRowsVersion   = 3
-	entryNewestVersion = 4
+	kindRelease   = "release"
+	kindComputed  = "computed"
+	kindDiscovery = "discovery"
 )
 
-// format is the format of the output records that an entry gives. It is written down so that a later format can leave
-// the bytes of earlier records as they are.
-const format = 1
+// kinds names the kinds of figures that the entry has.
+func (e Entry) kinds() []string {
+	if e.Discovery != nil {
+		return []string{kindDiscovery}
+	}
+	all := []string{}
+	add := func(kind string, has bool) {
+		if has {
+			all = append(all, kind)
+		}
+	}
+	add(kindRelease, slices.ContainsFunc(e.Releases, func(r record.Series) bool { return r.From == "" }))
+	add(kindComputed, slices.ContainsFunc(e.Releases, func(r record.Series) bool { return r.From != "" }))
+	for _, row := range kinds {
+		add(row.name, slices.ContainsFunc(e.Continual, func(s Continual) bool { return row.of(s) != nil }))
+	}
+	return all
+}
+
+// unknownKind returns a kind that this program does not know, if there is one.
+func unknownKind(named []string) (kind string, found bool) {
+	at := slices.IndexFunc(named, func(kind string) bool {
+		return kind != kindRelease && kind != kindComputed && kind != kindDiscovery &&
+			!slices.ContainsFunc(kinds, func(row kindRow) bool { return row.name == kind })
+	})
+	if at < 0 {
+		return "", false
+	}
+	return named[at], true
+}
 
 // stored is the form of an entry in the ledger. Decimals are text, times RFC 3339 in whole seconds.
 type stored struct {
 	Version     int            `json:"v"`
-	Format      int            `json:"format"`
+	Kinds       []string       `json:"kinds"`
 	WindowStart record.Second  `json:"window_start"`
 	WindowEnd   record.Second  `json:"window_end"`
 	DueAt       record.Second  `json:"due_at"`
@@ -83,18 +118,10 @@ func (e Entry) stored() (stored, error) {
 		return stored{}, err
 	}
 	s := stored{
-		Version: version, Format: format, Entry: e, Status: record.OK,
+		Version: version, Kinds: e.kinds(), Entry: e, Status: record.OK,
 		WindowStart: record.Whole(e.WindowStart), WindowEnd: record.Whole(e.WindowEnd),
 		DueAt: record.Whole(e.DueAt), ReleasedAt: record.Whole(e.ReleasedAt), Every: budget.FormatPer(e.Every),
 		Charge: storedCharge{charge.Epsilon, charge.Delta, price},
-	}
-	switch groups, _ := e.ending(); {
-	case !e.Limit.Order.IsZero():
-		s.Version = entryNewestVersion
-	case e.Cap.Lane != "" || len(groups) > 0:
-		s.Version = entryRowsVersion
-	case e.List != nil || e.Discovery != nil:
-		s.Version = entryListsVersion
 	}
 	if !e.Until.IsZero() {
 		until := record.Whole(e.Until)
@@ -117,18 +144,20 @@ func Decode(value []byte) (Entry, error) {
 
 func decode(value []byte) (Entry, error) {
 	var s stored
-	// The version is read even if another release wrote fields of other types.
+	// The version and the kinds are read even if another release wrote fields of other types.
 	err := json.Unmarshal(value, &s)
-	if (err == nil || s.Version != 0) && (s.Version < version || s.Version > entryNewestVersion) {
-		return Entry{}, fmt.Errorf("format version %s; want %d to %d: it was written by another release of louver",
-			versionText(s.Version), version, entryNewestVersion)
+	if err != nil && s.Version == 0 {
+		return Entry{}, err
+	}
+	if err := checkVersion(s.Version); err != nil {
+		return Entry{}, err
+	}
+	if kind, unknown := unknownKind(s.Kinds); unknown {
+		return Entry{}, fmt.Errorf("%w %d with figures of the kind %q, which this release of louver does not "+
+			"know: run the release that wrote it, or a later one", ErrVersion, version, kind)
 	}
 	if err != nil {
 		return Entry{}, err
-	}
-	if s.Format != format {
-		return Entry{}, fmt.Errorf("output records of format %d; want %d: it was written by another release of louver",
-			s.Format, format)
 	}
 	e, err := s.entry()
 	if err != nil {
@@ -136,6 +165,9 @@ func decode(value []byte) (Entry, error) {
 	}
 	if err := e.check(); err != nil {
 		return Entry{}, err
+	}
+	if has := e.kinds(); !slices.Equal(s.Kinds, has) {
+		return Entry{}, fmt.Errorf("%s: it names the kinds %q, and has %q", e.Name(), s.Kinds, has)
 	}
 	charge, err := e.Charge()
 	if err != nil {
@@ -172,9 +204,16 @@ func (s stored) entry() (Entry, error) {
 	return e, nil
 }
 
-func versionText(v int) string {
-	if v == 0 {
-		return "missing"
+// checkVersion returns an [ErrVersion] that says what to do about another version than ours.
+func checkVersion(v int) error {
+	switch {
+	case v == version:
+		return nil
+	case v == 0:
+		return fmt.Errorf("%w missing, want %d", ErrVersion, version)
+	case v > version:
+		return fmt.Errorf("%w %d, want %d: run the release of louver that wrote it, or a later one", ErrVersion, v, version)
 	}
-	return fmt.Sprint(v)
+	return fmt.Errorf("%w %d, want %d: a development build of louver wrote it; go on with that build, or choose another app "+
+		"id, whose budgets are fresh and do not count what was charged here", ErrVersion, v, version)
 }

@@ -54,9 +54,6 @@ type Entry struct {
 	Incomplete bool `json:"incomplete,omitempty"`
 	// IncompleteIn lists the partitions of the input that lost something, as far as they are known.
 	IncompleteIn []int `json:"incomplete_in,omitempty"`
-	// Bands says that the records of the entry have the fields of a band, which are null where there is none. Entries
-	// of earlier releases have no bands, and their records stay as they were published.
-	Bands bool `json:"bands,omitempty"`
 	// Releases describe the values of each group, in order.
 	Releases []record.Series `json:"releases"`
 	// Groups are the public groups in order. If the stream has none, there is one group "".
@@ -91,8 +88,8 @@ type Standing struct {
 	BudgetSpent *decimal.Decimal `json:"budget_epsilon_spent"`
 	// WindowsLeft is how many more windows at this price the rest of the budget would pay.
 	WindowsLeft int64 `json:"budget_windows_left"`
-	// Lost is what people read instead. Entries of earlier releases do not say it, and their records stay as they were.
-	Lost *Lost `json:"lost,omitempty"`
+	// Lost is what people read instead.
+	Lost Lost `json:"lost"`
 }
 
 // Lost is what one person can have lost at most, by the least bound that holds: see [budget.Account.Lost].

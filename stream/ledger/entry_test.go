@@ -41,7 +41,7 @@ func exampleEntry() ledger.Entry {
 		DueAt: at("2026-11-20T08:15:30Z"), ReleasedAt: at("2026-11-20T08:15:31Z"),
 		Every: 15 * time.Minute, Until: at("2027-01-01T00:00:00Z"),
 		Limit:     budget.Limit{Epsilon: ledgertest.Dec("24"), Per: 24 * time.Hour},
-		Continues: []string{"visitors"}, Bands: true,
+		Continues: []string{"visitors"},
 		Price: []budget.Item{
 			{Promise: privacy.NewPure(ledgertest.Dec("0.15")), Times: 1},
 			{Promise: privacy.NewBoundedRange(ledgertest.Dec("0.1")), Times: 1},
@@ -66,18 +66,18 @@ func exampleEntry() ledger.Entry {
 				Values: []ledger.Value{{}, {Value: ledgertest.Some("3")}}},
 		},
 		Standing: ledger.Standing{StreamSpent: ledgertest.Some("12.5"), BudgetSpent: ledgertest.Some("12.50"),
-			WindowsLeft: 46, Lost: &ledger.Lost{Stream: ledgertest.Some("11.75"), Budget: ledgertest.Some("9"), Used: 36}},
+			WindowsLeft: 46, Lost: ledger.Lost{Stream: ledgertest.Some("11.75"), Budget: ledgertest.Some("9"), Used: 36}},
 		Prior: &ledger.Prior{Upto: 17, Hash: "00ff"},
 	}
 }
 
-const exampleStored = `{"v":1,"format":1,` +
+const exampleStored = `{"v":5,"kinds":["release"],` +
 	`"window_start":"2026-11-20T08:00:00Z","window_end":"2026-11-20T08:15:00Z","due_at":"2026-11-20T08:15:30Z",` +
 	`"released_at":"2026-11-20T08:15:31Z","every":"15m","until":"2027-01-01T00:00:00Z","status":"ok",` +
 	`"charge":{"epsilon":"0.25","delta":"0","items":[{"kind":"pure","epsilon":"0.15","rho":"0.01125","times":1},` +
 	`{"kind":"bounded_range","epsilon":"0.1","rho":"0.00125","times":1}]},` +
 	`"app":"louver","stream":"checkout-latency","budget":"shoppers","input":"checkout.events",` +
-	`"output":"checkout.private","limit":{"epsilon":"24","delta":"0","per":"24h"},"continues":["visitors"],"bands":true,` +
+	`"output":"checkout.private","limit":{"epsilon":"24","delta":"0","per":"24h"},"continues":["visitors"],` +
 	`"releases":[{"name":"tail.p99","statistic":"quantile","p":"0.99","mechanism":"joint","unit":"ms","epsilon":"0.1"},` +
 	`{"name":"users","statistic":"count","mechanism":"geometric","unit":"users","epsilon":"0.15"}],` +
 	`"groups":[{"name":"eu","users":10412,"values":[{"value":"812","rank_error_95":"554.2","p_low":"0.931",` +
@@ -152,9 +152,15 @@ func TestCharge(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"no JSON", `{"v"`, `"v"`, "invalid character"},
-		{"a later version", `"v":1`, `"v":5`, "format version 5; want 1 to 4"},
-		{"a later format of records", `"format":1`, `"format":2`, "output records of format 2; want 1"},
-		{"no version", `"v":1`, `"w":1`, "format version missing"},
+		{"a later version", `"v":5`, `"v":6`, "format version 6, want 5: run the release of louver that wrote it"},
+		{"a development ledger", `"v":5`, `"v":4`, "format version 4, want 5: a development build of louver wrote it"},
+		{"a later version whose fields have other types", `"v":5,"kinds":["release"]`, `"v":6,"kinds":{}`, "6, want 5"},
+		{"no version", `"v":5`, `"w":5`, "format version missing, want 5"},
+		{"a kind of a later release", `"kinds":["release"]`, `"kinds":["release","weather"]`, `kind "weather"`},
+		{"such a kind with fields of other types", `"kinds":["release"],`, `"kinds":["weather"],"releases":7,`,
+			`kind "weather"`},
+		{"a kind that it does not have", `"kinds":["release"]`, `"kinds":["release","watch"]`, `["release" "watch"], and has`},
+		{"a kind that it does not name", `"kinds":["release"]`, `"kinds":[]`, `names the kinds [], and has ["release"]`},
 		{"no stream", `"stream":"checkout-latency"`, `"stream":""`, "want a stream"},
 		{"no budget", `"budget":"shoppers"`, `"budget":""`, "want a stream, a budget and a topic"},
 		{"a charge that is not its items'", `"charge":{"epsilon":"0.25"`, `"charge":{"epsilon":"0.2"`,
@@ -183,7 +189,6 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a release that is free", `"mechanism":"joint","unit":"ms","epsilon":"0.1"`, `"mechanism":"joint"`,
 			`release "tail.p99" has epsilon 0`},
 		{"no groups", `"groups":[`, `"people":[`, "0 groups"},
-		{"a band of an entry without bands", `"bands":true,`, ``, "it has a band, and its entry has none"},
 		{"a band without a basis", `"basis":"scatter"`, `"basis":""`, "a band without a basis"},
 		{"half a band", `"high":"840","level"`, `"level"`, "part of a band"},
 		{"a band upside down", `"low":"790"`, `"low":"841"`, "a band from 841 to 840"},
@@ -208,7 +213,7 @@ func TestDecodeRefuses(t *testing.T) {
 		}
 	}
 	// An older reader need not know this later field.
-	if _, err := ledger.Decode([]byte(strings.Replace(exampleStored, `"v":1`, `"v":1,"weather":"fair"`,
+	if _, err := ledger.Decode([]byte(strings.Replace(exampleStored, `"v":5`, `"v":5,"weather":"fair"`,
 		1))); err != nil {
 		t.Errorf("an optional field more: %v", err)
 	}

@@ -7,14 +7,10 @@ import "fmt"
 // for those who write an entry and those who check it: a writer calls [State.Settle], draws, and calls [State.Finish].
 
 // Facts returns an entry without what is derived. It changes nothing that the entry shares. Of a window whose groups
-// are found, the names stay with what was drawn for them. Whether a standing says what people have lost stays too:
-// entries of earlier releases do not say it.
+// are found, the names stay with what was drawn for them.
 func Facts(e Entry) Entry {
 	old := e
 	e.Reason, e.Standing, e.Rollups = "", Standing{}, nil
-	if old.Standing.Lost != nil {
-		e.Standing.Lost = &Lost{}
-	}
 	e.Continual = old.continualFacts()
 	e.Groups = nil
 	if old.Reason == "" || old.List == nil {
@@ -87,24 +83,17 @@ func (s *State) Derive(facts Entry) (Entry, error) {
 
 // Derive derives what the books decide about an entry, and what instances draw. The rest stays as it is.
 func (b *Books) Derive(e Entry) (Entry, error) {
-	old := e.Standing.Lost == nil
 	e.Continual = e.continualFacts()
 	if err := b.Settle(&e); err != nil {
 		return e, err
-	}
-	if old {
-		e.Standing.Lost = nil
 	}
 	return e, b.Finish(&e)
 }
 
 // Stand derives what the books say after an entry whose decision stays as it is.
 func (b *Books) Stand(e Entry) (Entry, error) {
-	old := e.Standing.Lost == nil
 	var err error
-	if e.Standing, err = b.Standing(e); old {
-		e.Standing.Lost = nil
-	}
+	e.Standing, err = b.Standing(e)
 	return e, err
 }
 

@@ -17,28 +17,27 @@ import (
 )
 
 // facts are the places of entries that do not follow from others.
-const facts = `
-app bands budget cap.count cap.era charge.items[].rho continues[] discovery.error_95 discovery.found[].value
+const facts = `app budget cap.count cap.era charge.items[].rho continues[] discovery.error_95 discovery.found[].value
 discovery.rules.always[] discovery.rules.keep discovery.rules.max discovery.rules.other discovery.rules.source
 discovery.threshold discovery.tombstones[] due_at ended[].instance ended[].step ended[].stream epoch groups[].name
 groups[].users groups[].values[].clip[] groups[].values[].error_95 groups[].values[].interval.high
 groups[].values[].interval.level groups[].values[].interval.low groups[].values[].mechanism
 groups[].values[].numbers.coarse[] groups[].values[].numbers.raw[] groups[].values[].outside.cut_95
 groups[].values[].outside.error_95 groups[].values[].outside.outside_95 groups[].values[].outside.value
-groups[].values[].p_high groups[].values[].p_low groups[].values[].rank_error_95 groups[].values[].raw
-groups[].values[].smoothed.high groups[].values[].smoothed.low groups[].values[].smoothed.value
-groups[].values[].value incomplete incomplete_in[] input limit.delta limit.epsilon limit.order list.rules.keep
-list.rules.max list.rules.source list.tombstones[] output price[].epsilon price[].rho price[].times prior.hash
-prior.upto released_at releases[].buckets.lower releases[].delta releases[].epsilon releases[].mechanism
-releases[].name releases[].p releases[].statistic releases[].unit steps[].alarm.excess_95 steps[].alarm.hold
-steps[].at_most steps[].cost[].epsilon steps[].cost[].rho steps[].cost[].times steps[].definition steps[].last
-steps[].on_change.first[].epsilon steps[].on_change.first[].rho steps[].on_change.first[].times
-steps[].on_change.release.epsilon steps[].on_change.release.mechanism steps[].on_change.release.p
-steps[].on_change.release.statistic steps[].on_change.release.unit steps[].on_change.values[].figure.band.basis
-steps[].on_change.values[].figure.rank_error_95 steps[].on_change.values[].figure.value
-steps[].total.groups[].draws[] steps[].total.leaves steps[].total.longest steps[].total.max_total
-steps[].total.most steps[].total.release.statistic steps[].total.release.unit steps[].total.since
-steps[].total.unit steps[].total.until steps[].total.update stream until v window_end window_start`
+groups[].values[].p_high groups[].values[].p_low groups[].values[].quality groups[].values[].rank_error_95
+groups[].values[].raw groups[].values[].smoothed.high groups[].values[].smoothed.low groups[].values[].smoothed.value
+groups[].values[].value incomplete incomplete_in[] input limit.epsilon limit.order list.rules.keep list.rules.max
+list.rules.source list.tombstones[] output price[].epsilon price[].rho price[].times prior.hash prior.upto released_at
+releases[].buckets.lower releases[].delta releases[].epsilon releases[].mechanism releases[].name releases[].p
+releases[].statistic releases[].unit steps[].alarm.excess_95 steps[].alarm.hold steps[].at_most steps[].cost[].epsilon
+steps[].cost[].rho steps[].cost[].times steps[].definition steps[].last steps[].on_change.first[].epsilon
+steps[].on_change.first[].rho steps[].on_change.first[].times steps[].on_change.release.epsilon
+steps[].on_change.release.mechanism steps[].on_change.release.p steps[].on_change.release.statistic
+steps[].on_change.release.unit steps[].on_change.values[].figure.band.basis steps[].on_change.values[].figure.quality
+steps[].on_change.values[].figure.rank_error_95 steps[].on_change.values[].figure.value steps[].total.groups[].draws[]
+steps[].total.leaves steps[].total.longest steps[].total.max_total steps[].total.most steps[].total.release.statistic
+steps[].total.release.unit steps[].total.since steps[].total.unit steps[].total.until steps[].total.update stream until
+window_end window_start`
 
 // TestWhatIsNotNoticed changes each place of each entry in the golden ledgers, and derives the entry anew from its
 // facts. Whatever else an entry says is then noticed. A new field is either a fact, and listed above, or derived.
@@ -59,8 +58,7 @@ func TestWhatIsNotNoticed(t *testing.T) {
 				}
 				derived, err := again.Encode()
 				has, err2 := e.Encode()
-				if err == nil && err2 == nil && unjudged(e, string(derived)) == unjudged(e, string(has)) &&
-					!slices.Contains(strings.Split(place, "."), "quality") {
+				if err == nil && err2 == nil && bytes.Equal(derived, has) {
 					places[place] = true
 				}
 			}

@@ -19,7 +19,6 @@ type Histogram struct {
 	Buckets *histogram.Buckets
 	Noise   histogram.Noise
 	free    []freeFigure
-	bands   bool // the entry has bands
 }
 
 // freeFigure is a figure that is computed from a histogram, and its place among the releases.
@@ -39,7 +38,7 @@ func (e Entry) histogramAt(i int) (*Histogram, error) {
 	if err != nil {
 		return nil, fmt.Errorf("release %q: %w", r.Name, err)
 	}
-	h := &Histogram{Name: r.Name, Grid: g, Buckets: buckets, bands: e.Bands,
+	h := &Histogram{Name: r.Name, Grid: g, Buckets: buckets,
 		Noise: mechanisms.HistogramNoise(r.Mechanism, r.Epsilon.InexactFloat64(), buckets.Levels())}
 	for at, f := range e.Releases {
 		if f.From != r.Name {
@@ -93,9 +92,7 @@ func (e *Entry) Compute() error {
 			of, v := h.estimate(*n), &group.Values[i]
 			users, off := of.Users()
 			v.Value, v.Error95 = new(decimal.NewFromInt(users)), Error(off)
-			if h.bands {
-				v.Band = NewBand(*v, false, fromZero)
-			}
+			v.Band = NewBand(*v, false, fromZero)
 			if h.compute(of, group.Values) {
 				group.Reason = record.TooFewUsers
 			}
@@ -117,9 +114,7 @@ func (h *Histogram) compute(e *histogram.Estimate, values []Value) (withheld boo
 		if v.Low != nil {
 			of.Interval = &Interval{Level: mechanisms.ComputedLevel, Low: *v.Low, High: *v.High}
 		}
-		if h.bands {
-			of.Band = NewBand(*of, true, fromZero)
-		}
+		of.Band = NewBand(*of, true, fromZero)
 	}
 	return withheld
 }

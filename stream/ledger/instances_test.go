@@ -300,11 +300,11 @@ func TestEntriesThatContradictWatches(t *testing.T) {
 	}
 }
 
-// TestStepsHaveAKind: a step of a kind that a later release may have is not read as one without a charge.
-func TestStepsHaveAKind(t *testing.T) {
+// TestContinualFiguresHaveAKind: one of a kind that a later release may have is not read as one without a charge.
+func TestContinualFiguresHaveAKind(t *testing.T) {
 	e := ledgertest.Watched(t, 1)[0]
 	e.Continual[0].Watch = nil
-	if _, err := e.Encode(); err == nil || !strings.Contains(err.Error(), "no known kind") {
+	if _, err := e.Encode(); err == nil || !strings.Contains(err.Error(), "of no kind") {
 		t.Errorf("%v, want that the kind is not known", err)
 	}
 }

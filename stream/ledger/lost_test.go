@@ -62,7 +62,7 @@ func TestWhatIsLostByAnEntry(t *testing.T) {
 				want = *e.Standing.BudgetSpent
 			}
 			l := e.Standing.Lost
-			if l == nil || !l.Budget.Equal(want) || !l.Stream.Equal(want) || l.Used != int64(i+1) {
+			if !l.Budget.Equal(want) || !l.Stream.Equal(want) || l.Used != int64(i+1) {
 				t.Fatalf("%s, window %d: %+v, want ε %s and %d windows", name, i, l, want, i+1)
 			}
 			if !c.drawn && name != "windows" && l.Budget.GreaterThan(e.Standing.BudgetSpent.Mul(decimal.New(6, -1))) {
@@ -78,20 +78,6 @@ func TestWhatIsLostByAnEntry(t *testing.T) {
 		for _, w := range report.Watches {
 			if want := roomy().Least(last.Continual[0].Cost).Epsilon; !w.Epsilon.Equal(want) {
 				t.Errorf("%s: an instance cost ε %s; want %s", name, w.Epsilon, want)
-			}
-		}
-	}
-}
-
-// Entries of earlier releases say nothing of it, and their records stay as they were.
-func TestRecordsWithoutLosses(t *testing.T) {
-	e := exampleEntry()
-	e.Standing.Lost = nil
-	for _, r := range ledgertest.Records(t, e) {
-		got := fields(t, r)
-		for _, name := range []string{"stream_epsilon_lost", "budget_epsilon_lost", "budget_windows_used", "charge"} {
-			if got[name] != "" {
-				t.Errorf("%s has %s %s", r.Key, name, got[name])
 			}
 		}
 	}

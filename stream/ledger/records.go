@@ -135,8 +135,9 @@ func (e Entry) continualValue(s Continual, g Group) record.Value {
 	of.Epsilon, of.Delta = cost.Epsilon, cost.Delta
 	f := e.blank(Group{Name: g.Name}, of)
 	f.MaxWindows, f.Instance = nil, s.Instance
-	if charge(&f, nil); s.Looks() {
-		charge(&f, cost.Items)
+	f.Charge = record.Charged(nil)
+	if s.Looks() {
+		f.Charge = record.Charged(cost.Items)
 	}
 	s.kind().fill(&f, s, e, g)
 	return f
@@ -167,14 +168,11 @@ func (e Entry) blank(g Group, r record.Series) record.Value {
 		Budget:      e.Budget, BudgetSpent: optionalDigits(e.Standing.BudgetSpent),
 		BudgetLimit: digits(e.Limit.Epsilon), BudgetLeft: e.Standing.WindowsLeft,
 	}
-	if e.Bands {
-		f.BandFields = &record.BandFields{}
-	}
-	if l := e.Standing.Lost; l != nil {
-		charge, _ := e.Charge() // Records has checked the entry
-		f.LossFields = &record.LossFields{StreamLost: optionalDigits(l.Stream), BudgetLost: optionalDigits(l.Budget),
-			WindowsUsed: l.Used, Charge: record.Charged(charge.Items)}
-	}
+	charge, _ := e.Charge() // Records has checked the entry
+	lost := e.Standing.Lost
+	f.BandFields = &record.BandFields{}
+	f.LossFields = &record.LossFields{StreamLost: optionalDigits(lost.Stream), BudgetLost: optionalDigits(lost.Budget),
+		WindowsUsed: lost.Used, Charge: record.Charged(charge.Items)}
 	f.Found = e.List != nil || e.Discovery != nil
 	if e.List != nil {
 		if of := e.List.Of; of != nil {
@@ -190,7 +188,7 @@ func (e Entry) blank(g Group, r record.Series) record.Value {
 func fill(f *record.Value, v Value) {
 	f.Mechanism = cmp.Or(v.Mechanism, f.Mechanism)
 	f.Value, f.Raw, f.RankError95 = optionalDigits(v.Value), optionalDigits(v.Raw), optionalDigits(v.RankError95)
-	fillBand(f, v.Band)
+	f.BandFields = v.Band.Fields()
 	f.PLow, f.PHigh = optionalDigits(v.PLow), optionalDigits(v.PHigh)
 	f.Error95, f.Quality = optionalDigits(v.Error95), record.Quality(v.Quality)
 	if c := v.Clip; c != nil {
@@ -208,13 +206,6 @@ func fill(f *record.Value, v Value) {
 	}
 }
 
-// fillBand copies a band into a record. The entry of a band says that its records have one.
-func fillBand(f *record.Value, b *Band) {
-	if b != nil {
-		f.BandFields = b.Fields()
-	}
-}
-
 // Values are what the records of the releases and of the continual figures say, group by group.
 func (e Entry) Values() (all []record.Value) {
 	for _, g := range e.Groups {
@@ -228,13 +219,6 @@ func (e Entry) Values() (all []record.Value) {
 		}
 	}
 	return all
-}
-
-// charge says what the record was charged, where it is not the window's own charge.
-func charge(f *record.Value, items []budget.Item) {
-	if f.LossFields != nil {
-		f.Charge = record.Charged(items)
-	}
 }
 
 // withhold says why a record has no value. It costs nothing if the budget could not pay.
@@ -276,10 +260,8 @@ func (e Entry) discoveryRecords() ([]record.Record, error) {
 	for _, x := range d.Found {
 		f := figure(x.Name)
 		f.Value, f.Error95 = new(wholeNumber(x.Value)), new(wholeNumber(d.Error95))
-		if e.Bands {
-			v := Value{Value: new(decimal.NewFromInt(x.Value)), Error95: new(decimal.NewFromInt(d.Error95))}
-			fillBand(&f, NewBand(v, false, fromZero))
-		}
+		v := Value{Value: new(decimal.NewFromInt(x.Value)), Error95: new(decimal.NewFromInt(d.Error95))}
+		f.BandFields = NewBand(v, false, fromZero).Fields()
 		if !unlisted[x.Name] {
 			f.ListedUntil = new(e.WindowEnd.Add(time.Duration(d.Rules.Keep) * time.Second))
 		}
@@ -336,7 +318,7 @@ func (e Entry) rollupValues(up Rollup, g int) (all []record.Value, err error) {
 		f.ID = fmt.Sprintf("%s/%s/%s/%s", e.Stream, f.Group, up.Since, f.Release)
 		f.WindowStart, f.Incomplete = up.Since.Time, windows.Incomplete > 0
 		f.Windows, f.Counts = &windows, record.UserWindows
-		charge(&f, nil)
+		f.Charge = record.Charged(nil)
 		switch {
 		case windows.Released == 0:
 			f.Status, f.Reason = record.Withheld, new(record.BudgetExhausted)

@@ -291,9 +291,7 @@ func (e Entry) rolledUp(i int, s sums) ([]RollupGroup, error) {
 		h.compute(of, values)
 		sum, _ := everybody.Of(of)
 		total := Value{Value: &sum.Value, Error95: sum.Error95, Quality: string(sum.Quality), Numbers: n.Numbers}
-		if e.Bands {
-			total.Band = NewBand(total, false, fromZero)
-		}
+		total.Band = NewBand(total, false, fromZero)
 		all[g].Values = []Value{total}
 		for _, f := range h.free {
 			all[g].Values = append(all[g].Values, values[f.at])

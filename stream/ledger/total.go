@@ -108,8 +108,7 @@ func (c *Total) Draw(draws [][]*big.Int) {
 	}
 }
 
-// after computes the totals from what was drawn and what was known before. Entries without bands have the quality that
-// the rule of their time gave, and a raw total only if their program wrote one.
+// after computes the totals from what was drawn and what was known before.
 func (c *Total) after(s Continual, e Entry) error {
 	if c.past == nil {
 		return errors.New("its window is not settled")
@@ -127,7 +126,7 @@ func (c *Total) after(s Continual, e Entry) error {
 	}
 	c.Error95 = new(c.Unit.Mul(decimal.NewFromInt(strategy.Error95(c.Leaf))))
 	for g := range c.Groups {
-		if err := c.total(strategy, g, e.Bands); err != nil {
+		if err := c.total(strategy, g); err != nil {
 			return err
 		}
 	}
@@ -135,7 +134,7 @@ func (c *Total) after(s Continual, e Entry) error {
 }
 
 // total computes the total of a group.
-func (c *Total) total(strategy running.Strategy, g int, bands bool) error {
+func (c *Total) total(strategy running.Strategy, g int) error {
 	t, of := &c.Groups[g], c.past.group(g)
 	if n := strategy.Draws(c.Leaf); len(t.Draws) != n {
 		return fmt.Errorf("%d draws at the end of leaf %d; want %d", len(t.Draws), c.Leaf, n)
@@ -144,19 +143,15 @@ func (c *Total) total(strategy running.Strategy, g int, bands bool) error {
 	t.Value = decimal.NewFromBigInt(strategy.Total(known, c.Leaf), 0).Mul(c.Unit)
 	limits := Limits{}
 	if c.Release.Statistic == string(mechanisms.Count) {
-		if bands || t.Raw != nil {
-			t.Raw = new(t.Value)
-		}
+		t.Raw = new(t.Value)
 		t.Value, limits = decimal.Max(t.Value, decimal.Zero), fromZero
 	}
 	t.Smoothed = t.Value
 	if of.Smoothed != nil {
 		t.Smoothed = decimal.Max(t.Value, *of.Smoothed)
 	}
-	if bands {
-		t.Band = NewBand(Value{Value: &t.Value, Error95: c.Error95}, false, limits)
-		t.Quality = string(mechanisms.JudgeTotal(t.Value.InexactFloat64(), c.Error95.InexactFloat64()))
-	}
+	t.Band = NewBand(Value{Value: &t.Value, Error95: c.Error95}, false, limits)
+	t.Quality = string(mechanisms.JudgeTotal(t.Value.InexactFloat64(), c.Error95.InexactFloat64()))
 	return nil
 }
 
@@ -196,18 +191,14 @@ func whole(draws []decimal.Decimal) []*big.Int {
 }
 
 // facts keep the bounds of the period too: the calendar has them.
-func (c *Total) facts(s Continual, e Entry) kind {
+func (c *Total) facts(s Continual, _ Entry) kind {
 	f := *c
 	f.Leaf, f.Incomplete, f.Groups, f.Error95, f.past = 0, false, nil, nil, nil
 	if !s.Looks() {
 		return &f
 	}
 	for _, of := range c.Groups {
-		drawn := GroupTotal{Draws: of.Draws}
-		if !e.Bands {
-			drawn.Quality, drawn.Raw = of.Quality, of.Raw
-		}
-		f.Groups = append(f.Groups, drawn)
+		f.Groups = append(f.Groups, GroupTotal{Draws: of.Draws})
 	}
 	return &f
 }
@@ -237,7 +228,7 @@ func (c *Total) check(s Continual, e Entry) error {
 		if len(of.Draws) == 0 || slices.ContainsFunc(of.Draws, func(y decimal.Decimal) bool { return !y.IsInteger() }) {
 			return fmt.Errorf("group %q has the draws %v; want whole numbers", e.Groups[g].Name, of.Draws)
 		}
-		if err := of.Band.check(e.Bands); err != nil {
+		if err := of.Band.check(); err != nil {
 			return fmt.Errorf("group %q: %w", e.Groups[g].Name, err)
 		}
 	}
@@ -285,7 +276,7 @@ func (c *Total) fill(f *record.Value, s Continual, e Entry, g Group) {
 	of := c.Groups[e.group(g.Name)]
 	f.Value, f.Error95, f.Quality = optionalDigits(&of.Value), optionalDigits(c.Error95), record.Quality(of.Quality)
 	f.Smoothed, f.Raw = &record.Smoothed{Value: digits(of.Smoothed)}, optionalDigits(of.Raw)
-	fillBand(f, of.Band)
+	f.BandFields = of.Band.Fields()
 }
 
 // totalBook is what the next totals of an instance follow from. All of it is public.

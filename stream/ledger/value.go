@@ -49,7 +49,7 @@ type Value struct {
 	// found.
 	Clip *[2]decimal.Decimal `json:"clip,omitempty"`
 	// Outside says how many users were outside that interval, and what that may have done to the value. It is nil
-	// without a Clip, and in entries of earlier releases.
+	// without a Clip.
 	Outside *Outside `json:"outside,omitempty"`
 	// Interval is the paid value interval, or the interval of a figure from a histogram. Smoothed is the free estimate
 	// from this and earlier releases. Each is nil if there is none.
@@ -74,7 +74,7 @@ type Interval struct {
 }
 
 // Smoothed is an estimate from this and earlier releases. Low and High are those of the value's band, if its basis is
-// scatter or shape, and nil otherwise. In entries without bands they are a 90 % band of the estimate.
+// scatter or shape, and nil otherwise.
 type Smoothed struct {
 	Value decimal.Decimal  `json:"value"`
 	Low   *decimal.Decimal `json:"low,omitempty"`
@@ -176,13 +176,11 @@ func alike(a, b any) bool {
 	return err == nil && err2 == nil && bytes.Equal(x, y)
 }
 
-// check returns an error for a band that contradicts itself, or that is in an entry without bands.
-func (b *Band) check(bands bool) error {
+// check returns an error for a band that contradicts itself.
+func (b *Band) check() error {
 	switch {
 	case b == nil:
 		return nil
-	case !bands:
-		return errors.New("it has a band, and its entry has none")
 	case b.Basis == "":
 		return errors.New("a band without a basis")
 	case (b.Low == nil) != (b.High == nil) || (b.Low == nil) != (b.Level == nil):
@@ -218,8 +216,8 @@ func (o *Outside) check() error {
 	return nil
 }
 
-// check returns an error for a value that contradicts itself. bands says whether its entry has bands.
-func (v Value) check(bands bool) error {
+// check returns an error for a value that contradicts itself.
+func (v Value) check() error {
 	switch {
 	case v.Value == nil && (v.Raw != nil || v.Band != nil || v.Outside != nil):
 		return errors.New("it says how good a value is that is withheld")
@@ -230,7 +228,7 @@ func (v Value) check(bands bool) error {
 			return err
 		}
 	}
-	return v.Band.check(bands)
+	return v.Band.check()
 }
 
 // Error turns an error into a figure with at least four significant digits, rounded up. Whole numbers stay exact. It is

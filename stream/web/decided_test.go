@@ -78,7 +78,7 @@ func (w *world) decide(books *ledger.Books, s *config.Stream, start, end time.Ti
 func (w *world) draw(books *ledger.Books, s *config.Stream, start, end time.Time, published bool,
 	fill func(*ledger.Entry)) {
 	w.Helper()
-	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, Bands: true,
+	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output,
 		WindowStart: start, WindowEnd: end, DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace),
 		Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: s.Series()}
 	for _, g := range s.Groups {
@@ -140,7 +140,7 @@ func (w *world) total(e *ledger.Entry, s *ledger.Continual) {
 // watched decides a window of a stream with totals, watches or releases on change, and publishes it.
 func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.Time, fires func(*ledger.Entry) bool) {
 	w.Helper()
-	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output, Bands: true,
+	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output,
 		WindowStart: start, WindowEnd: end, DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace),
 		Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: s.Series()}
 	for _, g := range s.Groups {

@@ -92,7 +92,7 @@ func (v *visits) windowOf(s *config.Stream, quarter int) {
 	if err != nil {
 		v.Fatal(err)
 	}
-	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: "out", Bands: true, WindowStart: end.
+	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: "out", WindowStart: end.
 		Add(-15 * time.Minute), WindowEnd: end, DueAt: end.Add(5 * time.Second), ReleasedAt: end.Add(5 * time.Second),
 		Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: v.streams[0].Series(),
 		List: &ledger.List{Stream: s.Found.From, Of: of, Rules: v.rules}}

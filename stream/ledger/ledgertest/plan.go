@@ -53,7 +53,7 @@ func (p Plan) Entry(n int) ledger.Entry {
 		App: "louver", Stream: p.Stream, Budget: p.Budget, Input: p.Stream + ".in", Output: p.Stream + ".out",
 		WindowStart: end.Add(-time.Minute), WindowEnd: end, DueAt: end.Add(time.Second),
 		ReleasedAt: end.Add(2 * time.Second),
-		Every:      time.Minute, Bands: true, Limit: p.Limit, Continues: strings.Fields(p.Continues), Cap: p.Cap,
+		Every:      time.Minute, Limit: p.Limit, Continues: strings.Fields(p.Continues), Cap: p.Cap,
 		Price: []budget.Item{{Promise: privacy.NewBoundedRange(Dec(p.Epsilon)), Times: 1}},
 		Releases: []record.Series{{
 			Name: "p50", Statistic: "median", P: Some("0.5"), Mechanism: "margin", Unit: "ms", Epsilon: Dec(p.Epsilon),

@@ -73,7 +73,6 @@ var entryFields = map[string]class{
 	"Groups.Values.Interval.High":  byDraws,
 	"Groups.Values.Smoothed.Value": byDraws, "Groups.Values.Smoothed.Low": byDraws,
 	"Groups.Values.Smoothed.High": byDraws,
-	"Bands":                       public,
 	"Groups.Values.Band.Low":      byDraws, "Groups.Values.Band.High": byDraws, "Groups.Values.Band.Level": byDraws,
 	"Groups.Values.Band.Basis":       byDraws,
 	"Rollups.Groups.Values.Band.Low": byDraws, "Rollups.Groups.Values.Band.High": byDraws,

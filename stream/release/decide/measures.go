@@ -40,7 +40,7 @@ func (m *Measures) Prior(e ledger.Entry, past []ledger.Past) (*ledger.Prior, err
 // Unlike implements the Learner of package audit.
 func (m *Measures) Unlike(e ledger.Entry) string {
 	p := m.priors[definition{e.Stream, e.Epoch}]
-	if p == nil || !e.Bands {
+	if p == nil {
 		return ""
 	}
 	again := e

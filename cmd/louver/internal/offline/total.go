@@ -157,7 +157,7 @@ func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedul
 func leafEntry(of *config.Total, s windows.Schedule, begin, end int64) ledger.Entry {
 	at := func(t int64) record.Second { return record.Whole(time.Unix(0, t)) }
 	items := of.Cost().Items
-	return ledger.Entry{Stream: of.Name, Budget: of.Name, Output: of.Name, Bands: true, WindowStart: at(begin).Time,
+	return ledger.Entry{Stream: of.Name, Budget: of.Name, Output: of.Name, WindowStart: at(begin).Time,
 		WindowEnd: at(end).Time, Every: of.Update, Limit: budget.Limit{Epsilon: of.Query.Epsilon},
 		Groups: []ledger.Group{{}}, Continual: []ledger.Continual{{Name: of.Name, Definition: of.Name, Cost: items,
 			Total: &ledger.Total{Release: of.Drawn(), Leaves: of.Query.Leaves, Longest: of.Mechanism.Longest(),
