@@ -2,22 +2,28 @@ package mechanisms
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/mechanisms/histogram"
 	"github.com/louver/louver/mechanisms/internal/parameter"
 	"github.com/louver/louver/mechanisms/running"
 )
 
 // TotalQuery asks for a running total, such as the users so far today.
 type TotalQuery struct {
-	// Statistic is [Count] or [Sum]. Above and Below restrict a count to values strictly above and below them.
+	// Statistic is [Count], [Sum] or [Histogram]. Above and Below restrict a count to values strictly above and below
+	// them. Buckets, Levels and Cuts are those of a histogram, as in [Query].
 	Statistic    Statistic
 	Above, Below *decimal.Decimal
-	// MaxTotal limits what one user adds to one group in a period. For a count it is a number of windows, and nil means
-	// one. For a sum it is an amount in the unit of the values.
+	Buckets      *Bucketing
+	Levels       int
+	Cuts         []int64
+	// MaxTotal limits what one user adds to one group in a period. For a count or a histogram it is a number of windows,
+	// and nil means one. For a sum it is an amount in the unit of the values.
 	MaxTotal *decimal.Decimal
 	// Epsilon > 0 is the ε of a period, for one user in one group.
 	Epsilon decimal.Decimal
@@ -49,24 +55,31 @@ func TotalMechanisms() []string { return []string{treeTotal, squareRootTotal} }
 // TotalStatistics lists the statistics that have totals.
 func TotalStatistics() []Statistic { return []Statistic{Count, Sum} }
 
-// Unit returns the unit of the total, for the unit of the values. A count of users who may count in several windows is
+// Unit returns the unit of the total, for the unit of the values. A number of users who may count in several windows is
 // in visits.
 func (q TotalQuery) Unit(of string) string {
-	if q.Statistic == Count && q.MaxTotal != nil && q.MaxTotal.GreaterThan(decimal.NewFromInt(1)) {
+	if q.Statistic != Sum && q.MaxTotal != nil && q.MaxTotal.GreaterThan(decimal.NewFromInt(1)) {
 		return "visits"
 	}
 	return q.Statistic.Unit(of)
 }
 
-func (q TotalQuery) tooMany() bool { return q.Groups > mostDraws/max(1, q.Longest) }
+// tooMany reports whether square_root would keep too many draws of so many numbers in each group.
+func (q TotalQuery) tooMany(numbers int64) bool {
+	return q.Groups > mostDraws/max(1, q.Longest*numbers)
+}
 
 // Total is a running total: what one value of a user adds, and the strategy by which the sums are published. It is
 // immutable and safe for concurrent use.
 //
 // Privacy: [running.Strategy] promises its ε or ρ for persons whose amounts, without their signs, add up to Most or
 // less. The caller must see to it that nobody adds more in a group: see windows.Allowance.
+//
+// A total of a histogram is a total of each of its numbers. See [Total.Enter].
 type Total struct {
 	running.Strategy
+	// Buckets are those of a histogram, and nil otherwise.
+	Buckets *histogram.Buckets
 	// Most is c, what one user adds at most, in steps of Scale.
 	Most int64
 	// Scale is that of totals and of their errors.
@@ -89,18 +102,13 @@ func NewTotal(q TotalQuery) (*Total, error) {
 	t := &Total{Most: 1, grid: q.Grid, Scale: Scale{step: decimal.NewFromInt(1)}}
 	var err error
 	switch {
-	case !slices.Contains(TotalStatistics(), q.Statistic):
+	case q.Statistic != Histogram && !slices.Contains(TotalStatistics(), q.Statistic):
 		return nil, parameter.Wrong("since", "given",
 			"it with statistic %s only: other statistics have no running total", oneOf(TotalStatistics()))
-	case q.Statistic == Sum && (q.Above != nil || q.Below != nil):
+	case q.Statistic != Count && (q.Above != nil || q.Below != nil):
 		return nil, parameter.Wrong("above", "given", "it with statistic count")
-	case q.Statistic == Count:
-		t.first, t.end, err = q.Grid.Between(q.Above, q.Below)
-		if err == nil && q.MaxTotal != nil {
-			if t.Most = q.MaxTotal.IntPart(); !q.MaxTotal.IsInteger() || t.Most < 1 || t.Most > MostWindows {
-				err = parameter.Wrong("max_total", *q.MaxTotal, "a whole number of windows from 1 to %d", MostWindows)
-			}
-		}
+	case q.Statistic != Sum:
+		err = t.ofUsers(&q)
 	case q.MaxTotal == nil:
 		return nil, parameter.Wrong("max_total", "missing", "the amount that one user adds at most, for example %s",
 			q.Grid.upper)
@@ -113,14 +121,18 @@ func NewTotal(q TotalQuery) (*Total, error) {
 	name := q.Mechanism
 	if name == "" {
 		name = treeTotal
-		if q.ZCDP && q.Longest <= running.MostLeaves && !q.tooMany() {
+		if q.ZCDP && q.Longest <= running.MostLeaves && !q.tooMany(int64(t.Numbers())) {
 			name = squareRootTotal
 		}
 	}
-	if name == squareRootTotal && q.tooMany() {
+	if name == squareRootTotal && q.tooMany(int64(t.Numbers())) {
+		of := ""
+		if t.Buckets != nil {
+			of = fmt.Sprintf(" of %d numbers each", t.Numbers())
+		}
 		return nil, parameter.Wrong("mechanism", parameter.Quoted(name),
-			"tree: with %d groups and up to %d values in a period there are more than %d draws to keep",
-			q.Groups, q.Longest, mostDraws)
+			"tree: with %d groups%s and up to %d values in a period there are more than %d draws to keep",
+			q.Groups, of, q.Longest, mostDraws)
 	}
 	if t.Strategy, err = NewStrategy(name, q.Period, q.Epsilon, t.Most); err != nil {
 		var of *Error
@@ -130,6 +142,27 @@ func NewTotal(q TotalQuery) (*Total, error) {
 		return nil, parameter.Wrong("since", "given", "another period, update, epsilon or mechanism: %s", err)
 	}
 	return t, nil
+}
+
+// ofUsers makes t the total of users, or of the users in each bucket.
+func (t *Total) ofUsers(q *TotalQuery) (err error) {
+	if t.first, t.end, err = q.Grid.Between(q.Above, q.Below); err != nil {
+		return err
+	}
+	if q.Statistic == Histogram {
+		of := Query{Grid: q.Grid, Buckets: q.Buckets, Levels: q.Levels, Cuts: q.Cuts}
+		if t.Buckets, err = of.buckets(); err != nil {
+			return err
+		}
+		q.Parts = int64(t.Buckets.Levels())
+	}
+	if q.MaxTotal == nil {
+		return nil
+	}
+	if t.Most = q.MaxTotal.IntPart(); !q.MaxTotal.IsInteger() || t.Most < 1 || t.Most > MostWindows {
+		return parameter.Wrong("max_total", *q.MaxTotal, "a whole number of windows from 1 to %d", MostWindows)
+	}
+	return nil
 }
 
 // ofSums makes t the total of amounts of which one user adds so much at most. Strategies count up to

@@ -15,7 +15,7 @@ func (e *Estimate) variance(j int, inside, outside float64) (sum float64) {
 		n := float64(j + 1)
 		return v * (inside*inside*n + outside*outside*(float64(e.Len())-n))
 	}
-	own := e.group(j)
+	own := e.Group(j)
 	from, to := e.within(own)
 	m, i := float64(to-from), float64(j-from+1)
 	before, after := e.wholes[own], e.wholes[e.groups]-e.wholes[own+1]

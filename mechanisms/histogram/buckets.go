@@ -114,8 +114,8 @@ func (b *Buckets) span(bucket int) (first, last int64) {
 	return max(0, first), max(0, b.ends[bucket])
 }
 
-// group returns the group of a bucket, ⌊i·G/K⌋, or −1 on one level.
-func (b *Buckets) group(bucket int) int {
+// Group returns the group of a bucket, ⌊i·G/K⌋, or −1 on one level.
+func (b *Buckets) Group(bucket int) int {
 	if b.groups == 0 {
 		return -1
 	}

@@ -102,8 +102,8 @@ func TestEstimatesOfVectors(t *testing.T) {
 			b = nativeBuckets(t, 3, "0", "60000", "1")
 		}
 		for i, g := range v.GroupOf {
-			if b.group(i) != g {
-				t.Errorf("%s: bucket %d is in group %d, want %d", v.Name, i, b.group(i), g)
+			if b.Group(i) != g {
+				t.Errorf("%s: bucket %d is in group %d, want %d", v.Name, i, b.Group(i), g)
 			}
 		}
 		e := b.Estimate(v.Raw, v.Coarse, noise, 1)

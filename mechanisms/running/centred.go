@@ -24,7 +24,7 @@ type centred struct {
 	// touched is what histories of n leaves cost in all.
 	touched func(leaves int64) privacy.Promise
 	sigma   float64 // of an estimate, in persons
-	error95 int64
+	reach   float64 // the 95 % point of the noise in units of σ
 	// cumulant is the logarithm of E e^{λZ}, or more, of the noise Z in persons.
 	cumulant func(lambda float64) float64
 }
@@ -90,7 +90,7 @@ func NewCentred(leaves, groups int64, epsilon decimal.Decimal) (Active, error) {
 	size, _ := new(big.Float).SetInt(scale).Float64()
 	step := -math.Expm1(-r / size)
 	variance := 2 * math.Exp(-r/size) / (step * step)
-	c.finish(variance, 2.12)
+	c.finish(variance, laplaceReach)
 	c.cumulant = func(lambda float64) float64 {
 		return laplaceCumulant(variance, math.Ldexp(lambda, -unitBits))
 	}
@@ -116,7 +116,7 @@ func NewCentredGaussian(leaves, groups int64, epsilon decimal.Decimal) (Active, 
 		return privacy.NewZCDP(rootUp(q.Mul(q, rho2)))
 	}
 	variance, _ := law.Variance().Float64()
-	c.finish(variance, 1.96)
+	c.finish(variance, gaussianReach)
 	sigma := math.Ldexp(math.Sqrt(variance), -unitBits)
 	c.cumulant = func(lambda float64) float64 { return lambda * lambda * sigma * sigma / 2 }
 	return c, nil
@@ -131,7 +131,7 @@ func (c *centred) finish(variance, reach float64) {
 	u, d := 1/float64(c.law.tau), float64(c.law.d)
 	r := 1 - 1/d
 	c.sigma = math.Ldexp(math.Sqrt(variance*(1+r*r*u*d/(2-u/d))), -unitBits)
-	c.error95 = int64(math.Ceil(reach*c.sigma + 0.5))
+	c.reach = reach
 }
 
 func (c *centred) Name() string { return c.name }
@@ -184,9 +184,11 @@ func (c *centred) Total(known Known, _ int64) *big.Int {
 	return nearest(known.at(1), new(big.Int).Lsh(big.NewInt(1), unitBits))
 }
 
-// Error95 is ⌈1.96σ + ½⌉ for Gaussian noise and ⌈2.12σ + ½⌉ for Laplace noise, for σ in the long run. 2.12 is the 95 %
-// point of a single Laplace number in units of σ, and sums of several have less. ½ is for the rounding of the value.
-func (c *centred) Error95(int64) int64 { return c.error95 }
+// Noise is that of an estimate in the long run. Estimates have no leaves in common, but their noise is not independent.
+func (c *centred) Noise(int64) (variance, reach float64) { return c.sigma * c.sigma, c.reach }
+
+// Error95 is ⌈1.96σ + ½⌉ for Gaussian noise and ⌈2.12σ + ½⌉ for Laplace noise, for σ in the long run.
+func (c *centred) Error95(leaf int64) int64 { return error95(c.Noise(leaf)) }
 
 // Apart implements [Strategy]. The two estimates may be of one instance, so that they share noise. The weights of the
 // noise in an estimate are not negative. So those of the difference are smaller than for independent estimates, and the

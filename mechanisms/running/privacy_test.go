@@ -245,12 +245,14 @@ func TestRefused(t *testing.T) {
 	one := decimal.NewFromInt(1)
 	for _, make := range []func() (Strategy, error){
 		func() (Strategy, error) { return NewTree(Period{}, one, 1) },
-		func() (Strategy, error) { return NewTree(Period{24, 25}, one, 0) },
-		func() (Strategy, error) { return NewTree(Period{24, 25}, one, MostTotal+1) },
-		func() (Strategy, error) { return NewTree(Period{24, 25}, decimal.Zero, 1) },
-		func() (Strategy, error) { return NewTree(Period{24, 25}, decimal.New(123456789012345678, -30), 1) },
-		func() (Strategy, error) { return NewSquareRoot(Period{9000, 10_001}, one, 1) },
-		func() (Strategy, error) { return NewSquareRoot(Period{24, 25}, one, MostTotal+1) },
+		func() (Strategy, error) { return NewTree(Period{Leaves: 24, Longest: 25}, one, 0) },
+		func() (Strategy, error) { return NewTree(Period{Leaves: 24, Longest: 25}, one, MostTotal+1) },
+		func() (Strategy, error) { return NewTree(Period{Leaves: 24, Longest: 25}, decimal.Zero, 1) },
+		func() (Strategy, error) {
+			return NewTree(Period{Leaves: 24, Longest: 25}, decimal.New(123456789012345678, -30), 1)
+		},
+		func() (Strategy, error) { return NewSquareRoot(Period{Leaves: 9000, Longest: 10_001}, one, 1) },
+		func() (Strategy, error) { return NewSquareRoot(Period{Leaves: 24, Longest: 25}, one, MostTotal+1) },
 	} {
 		if s, err := make(); err == nil {
 			t.Errorf("%s was made", fmt.Sprint(s))

@@ -14,14 +14,18 @@ import (
 
 // squareRoot draws at every leaf t a weighted sum of all leaves so far,
 //
-//	y_t = Σ_{s≤t} F_{t−s}·x_s + Z_t,  Z discrete Gaussian of variance c²·ΣF_k²/(2ρ),
+//	y_t = Σ_{s≤t} F_{t−s}·x_s + Z_t,  Z discrete Gaussian of variance n·c²·ΣF_k²/(2ρ),
 //
 // with f_k = C(2k,k)/4^k, the coefficients of (1−x)^−½, and F_k = f_k·2^32 to the nearest whole number. The total is
-// Σ F_{t−s}·y_s / 2^64: the square of that power series is 1/(1−x), which sums up.
+// Σ F_{t−s}·y_s / 2^64: the square of that power series is 1/(1−x), which sums up. n is how many sums run side by side
+// ([Period.Parts]), and 1 for a single total.
 //
-// Privacy: ρ-zCDP for the whole period, ρ = ½ε². The sum of squares goes over the leaves of the longest period. A
+// Privacy: ρ-zCDP for the whole period, ρ = ½ε², ρ/n in each part. The sum of squares goes over the leaves of the
+// longest period. A
 // person with the amounts v, Σ|v| ≤ c, shifts y by Σ v_s·(column s). A norm is convex, so the shift is longest where
 // all of c is at one leaf. It is longest at the first leaf, whose column has all coefficients. So ‖shift‖² ≤ c²·ΣF_k².
+// If a person adds to several sums of a part, such as the buckets of a histogram, the shift is a sum of columns of
+// several matrices with Σ|v| ≤ c, and longest again where all of c is at the first leaf of one of them.
 // If what a person does depends on earlier totals, the bound holds along every path, because y_t depends on leaves up
 // to t only.
 //
@@ -57,6 +61,7 @@ func NewSquareRoot(p Period, epsilon decimal.Decimal, most int64) (Strategy, err
 	c := new(big.Rat).SetInt64(most)
 	rho2 := new(big.Rat).Mul(epsilon.Rat(), epsilon.Rat()) // 2ρ
 	variance := new(big.Rat).Mul(c, c)
+	variance.Mul(variance, new(big.Rat).SetInt64(p.parts()))
 	variance.Mul(variance, new(big.Rat).SetInt(sum)).Quo(variance, rho2)
 	s.noise = exact.NewGaussian(variance)
 
@@ -146,7 +151,11 @@ func (s *squareRoot) Total(known Known, leaf int64) *big.Int {
 	return nearest(total, new(big.Int).Lsh(big.NewInt(1), 2*scaleBits))
 }
 
-// Error95 is ⌈1.96σ + ½⌉.
-func (s *squareRoot) Error95(leaf int64) int64 {
-	return int64(math.Ceil(1.96*s.errors[min(leaf, s.Longest())-1] + 0.5))
+// Noise implements [Strategy].
+func (s *squareRoot) Noise(leaf int64) (variance, reach float64) {
+	sigma := s.errors[min(leaf, s.Longest())-1]
+	return sigma * sigma, gaussianReach
 }
+
+// Error95 is ⌈1.96σ + ½⌉.
+func (s *squareRoot) Error95(leaf int64) int64 { return error95(s.Noise(leaf)) }

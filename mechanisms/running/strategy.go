@@ -2,6 +2,7 @@ package running
 
 import (
 	"io"
+	"math"
 	"math/big"
 
 	"github.com/louver/louver/budget/privacy"
@@ -40,6 +41,10 @@ type Strategy interface {
 	Fold(known Known, leaf int64, draws []*big.Int) Known
 	// Total returns the total up to a leaf from what is known after it.
 	Total(known Known, leaf int64) *big.Int
+	// Noise is the variance of the noise in a total up to a leaf, or a little more, and reach is how many standard
+	// deviations, and half of one more, that noise exceeds on one side with a probability of 2.5 % at most. The same
+	// holds for weighted sums of totals whose noise is independent, with the variance of the sum.
+	Noise(leaf int64) (variance, reach float64)
 	// Error95 is the distance from the truth that a total up to a leaf keeps to with a probability of at least 95 %.
 	Error95(leaf int64) int64
 	// Apart bounds the probability that the totals of two periods up to the same leaf differ by more than a distance in
@@ -64,7 +69,23 @@ type Period struct {
 	Leaves int64
 	// Longest is the most leaves that a period may have, at least Leaves.
 	Longest int64
+	// Parts is how many sums run side by side to each of which one person adds, such as the users of a bucket and those
+	// of a group of buckets. Each has an equal part of ε or ρ, and the promise is for all of them together. 0 means one.
+	Parts int64
 }
+
+// parts is Parts, at least 1.
+func (p Period) parts() int64 { return max(1, p.Parts) }
+
+// The 95 % points of noise in units of its standard deviation. That of a single Laplace number is 2.12, and sums of
+// several have less.
+const (
+	laplaceReach  = 2.12
+	gaussianReach = 1.96
+)
+
+// error95 is what noise keeps to, with ½ for the rounding of the total.
+func error95(variance, reach float64) int64 { return int64(math.Ceil(reach*math.Sqrt(variance) + 0.5)) }
 
 // at returns k[i], or 0.
 func (k Known) at(i int) *big.Int {

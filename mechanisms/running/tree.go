@@ -16,12 +16,16 @@ import (
 // one period and a pure ε few wide levels are best: a leaf of a day of 96 is in two sums, and a total is made of at
 // most 18.
 //
-//	y = Σ of its leaves + Z, P(Z=z) ∝ e^{−|z|·ε·s_l/c}, with the share s_l of the node's level l.
+//	y = Σ of its leaves + Z, P(Z=z) ∝ e^{−|z|·ε·s_l/(n·c)}, with the share s_l of the node's level l.
+//
+// n is how many sums run side by side ([Period.Parts]), and 1 for a single total.
 //
 // Privacy: ε-DP for the whole period. A person with the amounts v, Σ|v| ≤ c, changes the nodes of one level by Σ|v| ≤ c
-// in all: each leaf is in one node of a level. So that level loses ε·s_l, and the shares add up to 1. That holds for
-// any number of leaves, and however the amounts are spread. If what a person does depends on earlier totals, the same
-// holds along every path, as each draw's law depends on the person through its own sum only. Also ρ = Σ(ε·s_l)²/2.
+// in all: each leaf is in one node of a level. So that level loses ε·s_l/n in each of n parts, and the shares add up to
+// 1. That holds for any number of leaves, and however the amounts are spread: also over several sums of a part, such as
+// the buckets of a histogram, because the changes of all of them add up to Σ|v| ≤ c. If what a person does depends on
+// earlier totals, the same holds along every path, as each draw's law depends on the person through its own sum only.
+// Also ρ = n·Σ(ε·s_l/n)²/2.
 //
 // Sources: Dwork, Naor, Pitassi, Rothblum (2010) and Chan, Shi, Song (2011) for trees; Honaker (2015) for the best
 // linear estimate from finished nodes. The numbers of levels and the shares are the best that a search found, within
@@ -29,6 +33,7 @@ import (
 type tree struct {
 	epsilon   decimal.Decimal
 	most      uint64 // c
+	parts     int64
 	branching int64
 	levels    []level
 }
@@ -36,7 +41,7 @@ type tree struct {
 // level is a level of nodes, the leaves first.
 type level struct {
 	size     int64    // leaves of a node
-	rate     *big.Rat // ε·s
+	rate     *big.Rat // ε·s/n
 	weight   *big.Rat // a: of the node's own draw in its estimate. The rest is the weight of the estimates below.
 	variance float64  // of the estimate of a node
 }
@@ -63,11 +68,12 @@ func NewTree(p Period, epsilon decimal.Decimal, most int64) (Strategy, error) {
 	for depth < len(upTo) && p.Leaves > upTo[depth] {
 		depth++
 	}
-	t := &tree{epsilon: epsilon, most: uint64(most), branching: root(p.Leaves, depth+1)}
+	t := &tree{epsilon: epsilon, most: uint64(most), parts: p.parts(), branching: root(p.Leaves, depth+1)}
+	each := new(big.Rat).Quo(epsilon.Rat(), new(big.Rat).SetInt64(t.parts))
 	size, below := int64(1), big.NewRat(0, 1) // below is V of the level below, in units of 1/ε²
 	k := new(big.Rat).SetInt64(t.branching)
 	for l, share := range shares[depth] {
-		v := level{size: size, rate: new(big.Rat).Mul(epsilon.Rat(), share), weight: big.NewRat(1, 1)}
+		v := level{size: size, rate: new(big.Rat).Mul(each, share), weight: big.NewRat(1, 1)}
 		if v.rate.Num().BitLen() > 64 || v.rate.Denom().BitLen() > 64 {
 			return nil, fmt.Errorf("epsilon %s has too many digits; want at most 17", epsilon)
 		}
@@ -115,7 +121,7 @@ func (t *tree) Promise() privacy.Promise {
 	rho := 0.0
 	for _, l := range t.levels {
 		e, _ := l.rate.Float64()
-		rho += privacy.RhoOfPure(e)
+		rho += float64(t.parts) * privacy.RhoOfPure(e)
 	}
 	return privacy.NewPieces(t.epsilon, rho)
 }
@@ -195,13 +201,14 @@ func (t *tree) Total(known Known, _ int64) *big.Int {
 	return nearest(total, new(big.Int).Lsh(big.NewInt(1), pointBits))
 }
 
-// Error95 is ⌈2.12σ + ½⌉. 2.12 is the 95 % point of a single Laplace number in units of σ, and sums of several have
-// less. ½ is for the rounding of the total.
-func (t *tree) Error95(leaf int64) int64 {
-	variance, left := 0.0, leaf
+// Noise implements [Strategy]: a total is a sum of estimates of nodes that have no leaf in common.
+func (t *tree) Noise(leaf int64) (variance, reach float64) {
 	for l := len(t.levels) - 1; l >= 0; l-- {
-		variance += float64(left/t.levels[l].size) * t.levels[l].variance
-		left %= t.levels[l].size
+		variance += float64(leaf/t.levels[l].size) * t.levels[l].variance
+		leaf %= t.levels[l].size
 	}
-	return int64(math.Ceil(2.12*math.Sqrt(variance) + 0.5))
+	return variance, laplaceReach
 }
+
+// Error95 is ⌈2.12σ + ½⌉.
+func (t *tree) Error95(leaf int64) int64 { return error95(t.Noise(leaf)) }

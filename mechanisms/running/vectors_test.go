@@ -54,7 +54,7 @@ func read(t testing.TB) (v vectors) {
 
 func newTree(t testing.TB, leaves int64, epsilon string, most int64) *tree {
 	t.Helper()
-	s, err := NewTree(Period{leaves, leaves}, decimal.RequireFromString(epsilon), most)
+	s, err := NewTree(Period{Leaves: leaves, Longest: leaves}, decimal.RequireFromString(epsilon), most)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func newTree(t testing.TB, leaves int64, epsilon string, most int64) *tree {
 
 func newSquareRoot(t testing.TB, longest int64, epsilon string, most int64) *squareRoot {
 	t.Helper()
-	s, err := NewSquareRoot(Period{longest, longest}, decimal.RequireFromString(epsilon), most)
+	s, err := NewSquareRoot(Period{Leaves: longest, Longest: longest}, decimal.RequireFromString(epsilon), most)
 	if err != nil {
 		t.Fatal(err)
 	}
