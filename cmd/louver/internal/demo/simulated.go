@@ -38,14 +38,15 @@ type simulation struct {
 	conn   *kafkaconn.Conn
 	stream *config.Stream // the one that is shown beside the truth
 
-	mu    sync.Mutex
-	truth *simulate.Truth
-	sent  time.Time                   // all events before this are sent
-	due   map[string]windows.Window   // by stream, the window that is not published yet
-	of    map[string]windows.Schedule // by stream
-	told  []toldWindow                // the newest windows
-	pages map[string]outputs.Record   // the newest figure of each group that was found
-	price cost.Loss                   // of the newest window
+	mu       sync.Mutex
+	truth    *simulate.Truth
+	sent     time.Time                   // all events before this are sent
+	due      map[string]windows.Window   // by stream, the window that is not published yet
+	of       map[string]windows.Schedule // by stream
+	told     []toldWindow                // the newest windows
+	pages    map[string]outputs.Record   // the newest figure of each group that was found
+	requests outputs.Record              // the newest figure of all requests
+	price    cost.Loss                   // of the newest window
 
 	again redraws
 }
@@ -169,8 +170,11 @@ func (s *simulation) send(ctx context.Context, until time.Time) error {
 func (s *simulation) published(r outputs.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.Stream != s.stream.Name && r.Statistic == string(mechanisms.Count) {
+	switch {
+	case r.Stream != s.stream.Name && r.Statistic == string(mechanisms.Count):
 		s.pages[r.Group] = r
+	case r.Statistic == string(mechanisms.Sum):
+		s.requests = r
 	}
 	if due, ok := s.due[r.Stream]; ok && r.WindowEnd.UnixNano() >= due.End {
 		s.due[r.Stream], _ = s.of[r.Stream].After(r.WindowEnd.UnixNano())
@@ -178,8 +182,8 @@ func (s *simulation) published(r outputs.Record) {
 	}
 }
 
-// found tells of the newest figures of the groups that were found.
-func (s *simulation) found() []string {
+// beside tells of the newest figures of the other streams: of the groups that were found, and of all requests.
+func (s *simulation) beside() (lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var newest time.Time
@@ -194,11 +198,15 @@ func (s *simulation) found() []string {
 			all = append(all, name+" "+cli.Value(r))
 		}
 	}
-	if len(all) == 0 {
-		return nil
+	if len(all) > 0 {
+		lines = append(lines, "Pages that were found, in the hour to "+newest.UTC().Format(minutes)+": "+
+			strings.Join(all, ", ")+".")
 	}
-	return []string{"Pages that were found, in the hour to " + newest.UTC().Format(minutes) + ": " +
-		strings.Join(all, ", ") + "."}
+	if r := s.requests; r.Value != nil {
+		lines = append(lines, "All requests, in the hour to "+r.WindowEnd.UTC().Format(minutes)+": "+cli.Value(r)+" "+
+			cli.BoundInWords(r)+".")
+	}
+	return lines
 }
 
 // needed returns when the oldest window begins that is not published.
@@ -282,7 +290,7 @@ func (s *simulation) text() sceneText {
 		guess:  true,
 		news:   s.news,
 		day:    s.clock.day(),
-		beside: s.found,
+		beside: s.beside,
 	}
 }
 

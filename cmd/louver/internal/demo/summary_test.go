@@ -1,9 +1,16 @@
 package demo
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/simulate"
 )
 
@@ -26,5 +33,29 @@ func TestSummary(t *testing.T) {
 		"You guessed 3 times whether Robin called, 1 of them right.\n"
 	if got := v.summary(); !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// The demo's terminal tells of pages that were found, and of all requests with their error.
+func TestFiguresOfOtherStreams(t *testing.T) {
+	end := time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC)
+	figure := func(stream, group, statistic, unit, value string, off int64) outputs.Record {
+		of := json.Number(value)
+		n, _ := of.Int64()
+		low, high := json.Number(fmt.Sprint(n-off)), json.Number(fmt.Sprint(n+off))
+		return outputs.Record{Stream: stream, Group: group, Statistic: statistic, Unit: unit, Value: &of, Status: "ok",
+			WindowEnd: end, Quality: "useful", BandFields: &record.BandFields{Low: &low, High: &high}}
+	}
+	s := &simulation{stream: demoStream(t, string(simulate.Streams())), pages: map[string]outputs.Record{}}
+	if got := s.beside(); got != nil {
+		t.Errorf("before the first figures it says %q", got)
+	}
+	s.published(figure("demo-pages", "/search", "count", "users", "5012", 196))
+	s.published(figure("demo-requests", "", "sum", "requests", "61234", 1797))
+	s.published(figure("demo-latency", "eu", "count", "users", "5000", 100))
+	want := []string{"Pages that were found, in the hour to 14:00: /search 5010 users.",
+		"All requests, in the hour to 14:00: 61200 requests (59400–63100)."}
+	if d := cmp.Diff(want, s.beside()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }
