@@ -56,6 +56,30 @@ func TestCheckWarnings(t *testing.T) {
 	}
 }
 
+// Points of a cumulative sum are skipped, so a stream of metrics needs no warning. One that asks for them and adds them
+// up does.
+func TestCheckWarnsOfTotalsThatAreAddedUp(t *testing.T) {
+	const asks, said = ", metric.aggregation_temporality: ", "adds up points of a cumulative sum, each of which is a total"
+	for _, c := range []struct{ where, adds, want string }{
+		{"", "", ""},
+		{"", "sum", ""},
+		{asks + "cumulative", "", ""},
+		{asks + "delta", "sum", ""},
+		{asks + "cumulative", "sum", said},
+		{asks + "[delta, cumulative]", "sum", said},
+	} {
+		text := strings.NewReplacer("size: 15m", "size: 1h", "user: user_id, value: latency_ms", "format: otlp_metrics, "+
+			"user: user.id, where: {metric.name: steps"+c.where+"}").Replace(alone)
+		if c.adds != "" {
+			text = strings.Replace(text, "    bounds:", "    contribution: "+c.adds+"\n    bounds:", 1)
+		}
+		got := commandLine(t, "", "check", "--strict", clitest.File(t, "s.yaml", text))
+		if (got.code == cli.ExitDone) != (c.want == "") || !strings.Contains(got.err, c.want) || c.want == "" && got.err != "" {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
+
 // Windows and roll-ups of whole weeks begin on Thursdays, which few people expect.
 func TestCheckWarnsOfWeeks(t *testing.T) {
 	const drawn = "      - {name: p50, statistic: median, epsilon: 0.05}\n"

@@ -249,7 +249,8 @@ func TestInitTelemetry(t *testing.T) {
 		"logs": {"format: otlp_logs\n", "user: user.id\n", "value:\n", "time: log.time_unix_nano\n",
 			`#   log.body["ms"] number` + "\n", "#   log.body text\n", "# where: {"},
 		"metrics": {"format: otlp_metrics\n", "user: user.id\n", "value: datapoint.value\n", "where: {metric.name: }\n",
-			"Metrics: battery.level, distance, http.server.request.duration, steps\n", "datapoint region"},
+			"Metrics: battery.level, distance, http.server.request.duration, steps\n",
+			"# Points of distance are totals so far and no events, and are skipped:\n", "datapoint region"},
 	} {
 		for _, encoding := range []string{"binpb", "json"} {
 			record, err := os.ReadFile("../../stream/codec/testdata/otlp/" + signal + "." + encoding)

@@ -68,12 +68,14 @@ const (
 	Unwanted         // the record does not meet a condition of the Spec: it is skipped, and not rejected
 	NoUser           // the item of OpenTelemetry has no user, and is skipped
 	NoValue          // the data point has no number, and is skipped
+	NoDelta          // the data point of a sum is not said to be a difference, and is skipped
 
 	// NumReasons is the number of Reasons, OK included.
 	NumReasons = iota
 )
 
-var names = [NumReasons]string{"", "malformed", "bad_value", "bad_user", "bad_time", "bad_group", "future", "where", "no_user", "no_value"}
+var names = [NumReasons]string{"", "malformed", "bad_value", "bad_user", "bad_time", "bad_group", "future", "where", "no_user", "no_value",
+	"no_delta"}
 
 // String returns the reason as metrics and headers name it; "" for OK.
 func (r Reason) String() string {

@@ -64,6 +64,7 @@ type otlpDecoder struct {
 	json   otlpJSON
 	body   []byte // for a text of a body without its escapes
 	bad    bool   // the last item could not be read
+	deltas bool   // points of sums are events only if they are differences
 	// lost says that the resource of the item that is read, or its scope, cannot be read itself.
 	lost [otlpHolders]bool
 }
@@ -84,7 +85,7 @@ type otlpWalk interface {
 
 func newOTLP(signal *otlpSignal) func(Spec, rules) (Decoder, error) {
 	return func(s Spec, r rules) (Decoder, error) {
-		d := &otlpDecoder{rules: r, signal: signal}
+		d := &otlpDecoder{rules: r, signal: signal, deltas: s.onlyDeltas()}
 		d.anonymous = true
 		for _, p := range s.parts() {
 			if !p.inValue() {
@@ -200,6 +201,9 @@ func (d *otlpDecoder) Next(e *Event) (Reason, bool) {
 			d.skip = Skip{i, c.why(f)}
 			return Unwanted, true
 		}
+	}
+	if d.deltas && d.raw.total() {
+		return NoDelta, true
 	}
 	return d.make(&d.record, &d.found, e), true
 }

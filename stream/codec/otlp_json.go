@@ -45,7 +45,7 @@ func (w *otlpJSON) begin(value []byte) {
 }
 
 // otlpTold are the names of the members that say something of the items below, by depth.
-var otlpTold = [...][]string{1: {"resource"}, 2: {"scope"}, 3: {"name", "unit"}, 4: nil}
+var otlpTold = [...][]string{1: {"resource"}, 2: {"scope"}, 3: {"name", "unit"}, 4: {"aggregationTemporality"}}
 
 func (w *otlpJSON) next() bool {
 	for w.why == "" {
@@ -170,7 +170,7 @@ func (w *otlpJSON) member(l *otlpObject, i int) {
 }
 
 func (w *otlpJSON) told() []string {
-	if w.depth >= len(otlpTold) {
+	if w.depth >= len(otlpTold) || w.depth == 4 && w.d.raw.numbers[otlpTemporality] == otlpGauge {
 		return nil
 	}
 	return otlpTold[w.depth]
@@ -184,10 +184,13 @@ func (w *otlpJSON) leads(name []byte) bool {
 	return len(name) > 0 && slices.Contains(w.d.signal.json.points, string(name))
 }
 
-// numeric notes whether the points of a metric have numbers.
+// numeric notes whether the points of a metric have numbers, and whether they belong to a sum.
 func (w *otlpJSON) numeric(name []byte) {
 	if at := slices.Index(w.d.signal.json.points, string(name)); at > 0 {
 		w.d.raw.numbers[otlpNumeric] = w.d.signal.numeric >> at & 1
+		if w.d.raw.numbers[otlpTemporality] = otlpGauge; w.d.signal.sums>>at&1 != 0 {
+			w.d.raw.temporal(0)
+		}
 	}
 }
 
@@ -216,6 +219,9 @@ func (w *otlpJSON) tell(name string, value []byte) {
 		d.raw.texts[otlpMetric] = w.text(otlpMetric, value)
 	case "unit":
 		d.raw.texts[otlpUnit] = w.text(otlpUnit, value)
+	case "aggregationTemporality":
+		n, _ := jsonUnsigned(value)
+		d.raw.temporal(n)
 	case "resource":
 		d.lost[otlpResource] = !w.holder(value, otlpResource)
 	case "scope":

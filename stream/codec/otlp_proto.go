@@ -92,6 +92,7 @@ func (w *otlpProto) next() bool {
 // enter looks at a message that holds others, for what is told of it.
 func (w *otlpProto) enter(b []byte, from uint64) bool {
 	d := w.d
+	sum := w.depth == 4 && d.signal.sums>>from&1 != 0
 	switch w.depth {
 	case 1:
 		d.forget(otlpResource)
@@ -102,6 +103,9 @@ func (w *otlpProto) enter(b []byte, from uint64) bool {
 		d.raw.texts[otlpMetric], d.raw.texts[otlpUnit] = nil, nil
 	case 4:
 		d.raw.numbers[otlpNumeric] = d.signal.numeric >> from & 1
+		if d.raw.numbers[otlpTemporality] = otlpGauge; sum {
+			d.raw.temporal(0)
+		}
 	}
 	for i := 0; i < len(b); {
 		number, wire, content, next := otlpFrame(b, i)
@@ -109,6 +113,10 @@ func (w *otlpProto) enter(b []byte, from uint64) bool {
 			return false
 		}
 		i = next
+		if sum && number == 2 && wire == wireVarint {
+			v, _ := uvarint(content)
+			d.raw.temporal(v)
+		}
 		if wire != wireBytes {
 			continue
 		}

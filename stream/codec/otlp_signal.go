@@ -21,8 +21,9 @@ type otlpSignal struct {
 	scalars []otlpScalar
 	own     []otlpOwn
 	json    otlpNames
-	// numeric are the fields of a metric that have numbers as points.
-	numeric uint64
+	// numeric are the fields of a metric that have numbers as points, and sums those of them that say whether these are
+	// differences.
+	numeric, sums uint64
 }
 
 // otlpScalar is a field of an item.
@@ -79,7 +80,12 @@ const (
 	otlpFlags
 	otlpDouble
 	otlpInt
-	otlpNumeric // the metric has numbers as points
+	otlpItemNumbers // those that follow are of the metric
+)
+
+const (
+	otlpNumeric     = otlpItemNumbers + iota // it has numbers as points
+	otlpTemporality                          // whether they are differences: one of those below
 	otlpNumbers
 )
 
@@ -113,9 +119,31 @@ func (r *otlpRaw) has(at int) bool { return r.set&(1<<at) != 0 }
 
 // reset forgets an item. The metric and the scope stay.
 func (r *otlpRaw) reset() {
-	kept := r.numbers[otlpNumeric]
-	r.set, r.numbers, r.body = 0, [otlpNumbers]uint64{otlpNumeric: kept}, field{}
+	r.set, r.body = 0, field{}
+	clear(r.numbers[:otlpItemNumbers])
 	clear(r.texts[:otlpItemTexts])
+}
+
+// What the points of a metric are. A gauge's are values of a moment.
+const (
+	otlpGauge       = iota
+	otlpUnspecified // of a sum that does not say
+	otlpDelta       // differences
+	otlpCumulative  // totals so far
+)
+
+// temporal notes what the points of a sum are, by the number of AggregationTemporality.
+func (r *otlpRaw) temporal(n uint64) {
+	r.numbers[otlpTemporality] = otlpUnspecified
+	if n == 1 || n == 2 {
+		r.numbers[otlpTemporality] += n
+	}
+}
+
+// total reports whether an item may be a total so far, and so is no event: its sum does not say that it is a
+// difference.
+func (r *otlpRaw) total() bool {
+	return r.numbers[otlpTemporality] == otlpCumulative || r.numbers[otlpTemporality] == otlpUnspecified
 }
 
 // text is a text, which is missing if it is empty.
@@ -165,6 +193,9 @@ func otlpWords(words ...string) (all []field) {
 var (
 	otlpKinds    = otlpWords("unspecified", "internal", "server", "client", "producer", "consumer")
 	otlpStatuses = otlpWords("unset", "ok", "error")
+
+	otlpTemporalities = []field{otlpGauge: {}, otlpUnspecified: {kind: text, text: []byte("unspecified")},
+		otlpDelta: {kind: text, text: []byte("delta")}, otlpCumulative: {kind: text, text: []byte("cumulative")}}
 )
 
 // word is the word of an enum's number, or the number itself.
@@ -244,9 +275,13 @@ const (
 	otlpStatusMessage = -2
 )
 
+// otlpTemporalityName is OTTL's name for whether the points of a metric are differences. A stream whose where asks for
+// it says itself which points it wants.
+const otlpTemporalityName = "metric.aggregation_temporality"
+
 var otlpMetrics = &otlpSignal{name: "otlp_metrics", item: "datapoint",
 	path:       []uint64{1 << 1, 1 << 2, 1 << 2, 1<<5 | 1<<7 | 1<<9 | 1<<10 | 1<<11, 1 << 1},
-	attributes: 7, numeric: 1<<5 | 1<<7,
+	attributes: 7, numeric: 1<<5 | 1<<7, sums: 1 << 7,
 	scalars: []otlpScalar{{2, 1, "startTimeUnixNano", otlpStart}, {3, 1, "timeUnixNano", otlpAt},
 		{4, 1, "asDouble", otlpDouble}, {6, 1, "asInt", otlpInt}, {8, 0, "flags", otlpFlags}},
 	own: append([]otlpOwn{
@@ -255,6 +290,7 @@ var otlpMetrics = &otlpSignal{name: "otlp_metrics", item: "datapoint",
 		{"datapoint.start_time_unix_nano", otlpTime, func(r *otlpRaw) field { return otlpInstant(r.numbers[otlpStart]) }},
 		{"metric.name", otlpText, func(r *otlpRaw) field { return r.text(otlpMetric) }},
 		{"metric.unit", otlpText, func(r *otlpRaw) field { return r.text(otlpUnit) }},
+		{otlpTemporalityName, otlpWord, func(r *otlpRaw) field { return r.word(otlpTemporality, otlpTemporalities) }},
 	}, otlpShared...),
 	json: otlpNames{levels: []string{"resourceMetrics", "scopeMetrics", "metrics", "", "dataPoints"},
 		points: []string{5: "gauge", 7: "sum", 9: "histogram", 10: "exponentialHistogram", 11: "summary"}},

@@ -94,6 +94,9 @@ func TestOTLPRecorded(t *testing.T) {
 	sums := points
 	sums.Where = []codec.Condition{{Field: "metric.name", Not: words("battery.level")},
 		{Field: "metric.unit", Exists: true}}
+	totals := sums
+	totals.Where = append(slices.Clone(sums.Where),
+		codec.Condition{Field: "metric.aggregation_temporality", Is: words("cumulative")})
 	all := spans()
 	all.Where, all.Group, all.Groups = nil, "service.name", []string{"shop", "browser"}
 	failed := spans()
@@ -118,7 +121,8 @@ func TestOTLPRecorded(t *testing.T) {
 		{"logs", logs, []string{`0 "u-1" 90`, `0 "u-2" 170`, `0 "u-3" 100`, `0 "u-1" 130`, `no_user`}},
 		{"logs", bodies, []string{`bad_value`, `bad_value`, `bad_value`, `0 "u-1" 570`, `no_user`}},
 		{"metrics", points, []string{`0 "u-1" 6`, `0 "u-2" 5`, `where`, `where`, `no_value`}},
-		{"metrics", sums, []string{`where`, `where`, `0 "u-1" 1120`, `0 "u-1" 805`, `no_value`}},
+		{"metrics", sums, []string{`where`, `where`, `0 "u-1" 1120`, `no_delta`, `no_value`}},
+		{"metrics", totals, []string{`where`, `where`, `where`, `0 "u-1" 805`, `no_value`}},
 	} {
 		for _, encoding := range []string{"binpb", "json"} {
 			got, broken := answers(batch(t, c.spec), recorded(t, c.file+"."+encoding))

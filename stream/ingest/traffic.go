@@ -183,9 +183,17 @@ func (t *traffic) look(partitions int) {
 	t.judge("late", minute.late, minute.events, manyLate,
 		printed("%d of %d events late in the last minute: their windows had closed", minute.late, minute.events))
 	t.judge("outside all windows", minute.outside, minute.events, manyLate, t.astray(minute))
+	totals := minute.skips[codec.NoDelta]
+	t.judge("that are totals so far", totals, minute.events+totals, 0,
+		printed("%d of %d data points skipped in the last minute: they are totals so far and no events; %s", totals,
+			minute.events+totals, wantDeltas))
 	t.judge("beyond the bounds", minute.clamped, counted, manyClamped,
 		printed("%d of %d values beyond the bounds in the last minute", minute.clamped, counted))
 }
+
+// wantDeltas says what helps where points of a sum are not said to be differences.
+const wantDeltas = "let the SDK or the Collector's cumulativetodelta send differences, or ask for totals with where " +
+	"metric.aggregation_temporality: cumulative"
 
 // bareKeys says what would let a person with keys of several schemas count once.
 func (t *traffic) bareKeys() string {
@@ -341,6 +349,9 @@ func (t *traffic) unmet(m tally) string {
 	}
 	if n := m.skips[codec.NoValue]; n > 0 {
 		all = append(all, reason{"data points without a number", n})
+	}
+	if n := m.skips[codec.NoDelta]; n > 0 {
+		all = append(all, reason{"points of a sum that are totals so far and no events; " + wantDeltas, n})
 	}
 	for i, c := range t.stream.Input.Where {
 		for why, n := range m.unmet[i] {

@@ -111,6 +111,15 @@ func TestTrafficLines(t *testing.T) {
 			}
 			return []tally{skipped(500, codec.Skip{Why: codec.Differs})}
 		}, nil},
+		{"some are totals", 3, 40, func(minute int) []tally {
+			if minute < 2 {
+				return []tally{many(15, verdict{}), many(5, verdict{rejected: codec.NoDelta}), many(9, verdict{rejected: codec.NoUser})}
+			}
+			return []tally{many(20, verdict{})}
+		}, []string{
+			`10s WARN stream web: 5 of 20 data points skipped in the last minute: they are totals so far and no events; ` + wantDeltas,
+			`7m50s INFO stream web: few or no events that are totals so far now`,
+		}},
 		{"somebody else reads", 0, 60, func(int) []tally { return nil }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -170,7 +179,8 @@ func TestSkippedItemsInWords(t *testing.T) {
 	web := &traffic{stream: of}
 	m := many(30, verdict{rejected: codec.NoUser})
 	m.add(many(1200, verdict{rejected: codec.NoValue}))
-	if got, want := web.unmet(m), `1,200: data points without a number; 30: no field "usr.id", which says who`; got != want {
+	m.add(many(1300, verdict{rejected: codec.NoDelta}))
+	if got, want := web.unmet(m), `1,300: points of a sum that are totals so far and no events; `+wantDeltas+`; 1,200: data points without a number; 30: no field "usr.id", which says who`; got != want {
 		t.Errorf("%s; want %s", got, want)
 	}
 }

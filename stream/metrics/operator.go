@@ -83,7 +83,8 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 				"the time is too far ahead.", "stream", "reason"),
 		Skipped: counter("louver_events_skipped_total",
 			"Records that are none of the stream's events, by reason. They are neither events nor rejected. where: they do "+
-				"not meet the conditions of input.where.", "stream", "reason"),
+				"not meet the conditions of input.where. Of telemetry, no_user: an item without a user; no_value: a "+
+				"data point without a number; no_delta: one of a sum that is a total so far.", "stream", "reason"),
 		Late: counter("louver_events_late_total",
 			"Records that came after all their windows had closed, or that lie before the stream's start.", "stream"),
 		Superseded: counter("louver_events_superseded_total",

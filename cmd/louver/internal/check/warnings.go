@@ -13,6 +13,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/config/form"
@@ -85,10 +86,6 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 		w.uncounted(s, x)
 		w.minUsers(s, x)
 		w.maxWindows(s, x)
-		if s.Input.Format == "otlp_metrics" {
-			w.at(s.Where, keyOf(s, "input.format"), "a point of a cumulative sum is a total so far and no event; if the "+
-				"metric is such a sum, want differences from the SDK or the Collector's processor cumulativetodelta")
-		}
 		if s.Input.UserPartitioned {
 			w.at(s.Where, keyOf(s, "input.user_partitioned"), "has no effect: users are always compared across "+
 				"partitions, because adding partitions moves users; leave it out")
@@ -109,6 +106,13 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 func (w *warner) adding(s *config.Stream, x *streamReport) {
 	if !s.Contribution.Adds() {
 		return
+	}
+	for _, c := range s.Input.Where {
+		if s.Contribution == windows.Sum && s.Input.Format == "otlp_metrics" && slices.Contains(c.Is,
+			codec.Operand{Text: "cumulative"}) {
+			w.at(s.Where, keyOf(s, "contribution"), "adds up points of a cumulative sum, each of which is a total so far; "+
+				"want max or last, or metric.aggregation_temporality: delta")
+		}
 	}
 	counts, sums := "", false
 	for _, r := range x.Releases {

@@ -25,7 +25,7 @@ import (
 type telemetry struct {
 	format     string
 	attributes map[attribute]bool
-	metrics    map[string]bool // names, which instrumentation gives
+	metrics    map[string]bool // by name, which instrumentation gives: whether its points are totals so far
 	bodies     map[string]bool // the types of bodies
 }
 
@@ -115,7 +115,9 @@ func (t *telemetry) look(m protoreflect.Message) {
 				t.attributes[attribute{holder, kv.Key, typeOf(kv.Value)}] = true
 			}
 		case fd.Name() == "name" && m.Descriptor().Name() == "Metric":
-			t.metrics[v.String()] = true
+			sum := m.Interface().(*metricspb.Metric).GetSum()
+			t.metrics[v.String()] = t.metrics[v.String()] || sum != nil &&
+				sum.AggregationTemporality != metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
 		case fd.Name() == "body" && holder == "log":
 			t.body(v.Message().Interface().(*commonpb.AnyValue))
 		case holder == "" && fd.IsList() && fd.Message() != nil:
@@ -176,6 +178,11 @@ func (d *draft) telemetry(topic string, t *telemetry) {
 	}
 	if names := slices.Sorted(maps.Keys(t.metrics)); len(names) > 0 {
 		note("Metrics: %s", strings.Join(names, ", "))
+		totals := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !t.metrics[name] })
+		if len(totals) > 0 {
+			note("Points of %s are totals so far and no events, and are skipped:", strings.Join(totals, ", "))
+			note("let the SDK or the Collector's cumulativetodelta send differences.")
+		}
 		d.Where = "{metric.name: }"
 		if len(names) == 1 {
 			d.Where = fmt.Sprintf("{metric.name: %s}", replay.YAML(names[0]))
