@@ -3,7 +3,6 @@ package stream_test
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -155,69 +154,6 @@ func TestTailsAreLongEnough(t *testing.T) {
 			t.Errorf("%d entries are kept; want the newest %d, or up to twice as many", n, keep)
 		}
 	})
-}
-
-// TestWrongCheckpointForgetsNothing plants checkpoints that would let more windows be paid, or that nobody can use: the
-// ledger is then read from its first entry, and that is said once.
-func TestWrongCheckpointForgetsNothing(t *testing.T) {
-	t.Parallel()
-	const hours, paidHours = 400, 250
-	for name, damage := range map[string]func(text string) string{
-		"less spent": func(text string) string {
-			const ends = `"ends":[[1767229200,3600,`
-			charges, rest, _ := strings.Cut(text, ends)
-			_, rest, _ = strings.Cut(rest, "]")
-			return charges + ends + "1]" + rest
-		},
-		"nothing spent": func(text string) string {
-			budget, rest, _ := strings.Cut(text, `"charges":[`)
-			_, rest, _ = strings.Cut(rest, "]]}]")
-			return budget + `"charges":[]` + rest
-		},
-		"a part of a later release": func(text string) string {
-			return strings.Replace(text, `"charges":[`, `"others":[],"charges":[`, 1)
-		},
-		"a later version": func(text string) string { return strings.Replace(text, `{"v":5`, `{"v":99`, 1) },
-		"another partition": func(
-			text string) string {
-			return strings.Replace(text, `"partition":`, `"partition":1`, 1)
-		},
-		"an earlier offset": func(text string) string {
-			return regexp.MustCompile(`"offset":\d+`).ReplaceAllString(text, `"offset":0`)
-		},
-		"nothing that is JSON": func(string) string { return "hello" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-				w := newWorld(t, b, 1, long(hours, paidHours))
-				at := topics.Place("users", topics.Partitions)
-				gate := w.gate()
-				s := w.start(often(20))
-				gate.until("half of the windows are decided",
-					func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= 3*together/2 })
-				gate.until("there is a checkpoint", func() bool { _, found := w.checkpoint(at); return found })
-				s.end(t)
-				gate.open.Store(true)
-				text, found := w.checkpoint(at)
-				wrong := damage(string(text.Text))
-				if !found || wrong == string(text.Text) {
-					t.Fatalf("no checkpoint to damage: %s", text.Text)
-				}
-				w.plant(at, wrong)
-				lines, log := told()
-				s = w.start(often(20), log)
-				kafkatest.Await(t, "all windows are decided",
-					func() bool { return w.records(topics.Names{App: w.app}.Ledger()) >= hours })
-				s.end(t)
-				if n := lines.FilterMessageSnippet(leftOut).Len(); n != 1 {
-					t.Errorf("%d lines say that a checkpoint is left out, want 1: %v", n, lines.All())
-				}
-				if n := paid(w.audit()); n != paidHours {
-					t.Errorf("%d windows were paid, want %d", n, paidHours)
-				}
-			})
-		})
-	}
 }
 
 // TestCheckpointOfALostLedgerIsAPrivacyStop recreates the ledger, and also forgets how far it was published: the

@@ -133,48 +133,6 @@ func TestGroupsAreFound(t *testing.T) {
 	})
 }
 
-// TestAWatchFollowsTheListAcrossWorkers: a watch looks at each list, whichever workers decide the windows and whenever
-// they stop. It fires once in a group that has joined, and is armed again long after that has left.
-func TestAWatchFollowsTheListAcrossWorkers(t *testing.T) {
-	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
-		w := newWorld(t, b, 2, strings.NewReplacer("      other: (other)\n", "", "00:20:00Z", "00:26:00Z",
-			"    rejects:",
-			"    watches: [{name: many, above: 5, users: 3, epsilon: 100, false_alarms: {at_most: 0.000001, per: "+
-				"30d}, hold: 18m, at_most: 3}]\n    rejects:").Replace(foundGroups))
-		w.alternately(recent(groupEvents(0)))
-		random := rand.New(rand.NewPCG(7, 8))
-		for range 4 {
-			s := w.start(func(s *stream.Service) { s.CheckpointEvery = 5 })
-			s.works(t, time.Duration(random.IntN(2500))*time.Millisecond)
-			s.end(t)
-		}
-		w.start()
-		// Two for each window and group, and one for each of five discoveries and two findings.
-		w.await(2*26 + 2*15 + 5 + 2)
-		for _, e := range w.audit() {
-			if e.Discovery != nil {
-				continue
-			}
-			at, s := e.WindowEnd.Sub(time.Unix(0, w.streams[0].Window.Start)), e.Continual[0]
-			want := ""
-			if at >= 5*time.Minute && at <= 23*time.Minute {
-				want = "/shoes"
-			}
-			got, instance := "", int64(1)
-			if s.Watch.Fired != nil {
-				got = *s.Watch.Fired
-			}
-			if at > 23*time.Minute {
-				instance = 2
-			}
-			if got != want || s.Instance != instance || s.Looks() != (at <= 5*time.Minute || at > 23*time.Minute) {
-				t.Errorf("after %s, instance %d has fired in %q (%s); want %d and %q", at, s.Instance, got, s.Reason,
-					instance, want)
-			}
-		}
-	})
-}
-
 // TestNamesThatFewShareAreNowhere: only topics with personal data have them. No log has them, even if parts are
 // damaged, no metric, and nothing that is published. A second name for the same data would be as bad, so the search is
 // for a text that is in every rare name.

@@ -254,3 +254,28 @@ func TestNotesBeginAnew(t *testing.T) {
 		}
 	}
 }
+
+// TestNotesOfAWithheldPeriodAreNoUse in the next one.
+func TestNotesOfAWithheldPeriodAreNoUse(t *testing.T) {
+	p := programOf(t, strings.NewReplacer("epsilon: 10000, delta", "epsilon: 120, delta", "epsilon: 30",
+		"epsilon: 0.1").Replace(finding))
+	d := newDecider(t, p, zap.NewNop())
+	d.messages = d.remembering()
+	withheld := 0
+	for n := range 12 {
+		d.giveNames(p, quarter(n), sentBy(1, 5, "shoes"))
+		for _, e := range d.turns() {
+			if e.Discovery != nil && e.Reason != "" {
+				withheld++
+			}
+		}
+		for _, l := range p.lanes.Periods {
+			if period, _ := l.Next(); d.notes.now(l).period != period {
+				t.Errorf("after quarter %d the notes of %s are of another period than the next one", n, l.Of.Name)
+			}
+		}
+	}
+	if withheld != 1 {
+		t.Errorf("%d discoveries are withheld, want that of the third hour", withheld)
+	}
+}

@@ -37,7 +37,8 @@ type player struct {
 	states   map[int]*ledger.State // after the committed entries of each partition
 
 	sessions int
-	rereads  int // parts that were read again
+	rereads  int         // parts that were read again
+	leftOut  func(error) // is told why a checkpoint is left out, which fails if it is nil
 	now      int64
 	fate     string
 	at       int64 // the next message to read
@@ -179,7 +180,11 @@ func (p *player) charged(number int, continued []Continued, others map[int]*ledg
 	}
 	text := p.texts[progress.CheckpointKey(number)]
 	own.Size = int64(len(text))
-	err = ledger.Resume("app", number, text, read, func(err error) { p.t.Error(err) })
+	leftOut := p.leftOut
+	if leftOut == nil {
+		leftOut = func(err error) { p.t.Error(err) }
+	}
+	err = ledger.Resume("app", number, text, read, leftOut)
 	return own, state, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/louver/louver/stream/audit"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/ledger"
 )
@@ -34,6 +35,7 @@ import (
 //	decide                all that is due is decided; at=03T00:00 says when, if that is long after
 //	open                  the session ends, and another one begins
 //	lose                  the topic's retention deletes all messages of parts that are there, or the first few: first=6
+//	spoil ledger/0        somebody changes a checkpoint: "old => new"
 //	inputs 1              how many partitions the input has from now on
 //	keep                  what snapshots there are now: "open kept" begins with these, instead of the last ones
 //	records value …       some fields of the records of the last entry, or of several with last=3
@@ -125,6 +127,10 @@ func (s *script) run(d *datadriven.TestData) (string, error) {
 		return s.decides(d)
 	case "open":
 		return s.open(d)
+	case "spoil":
+		text, err := replaced(string(s.texts[d.CmdArgs[0].Key]), d.Input)
+		s.texts[d.CmdArgs[0].Key] = []byte(text)
+		return "", err
 	case "keep":
 		s.snapshots = maps.Clone(s.texts)
 		return "", nil
@@ -165,6 +171,7 @@ func (s *script) begins(d *datadriven.TestData, text string) (string, error) {
 	}
 	s.player = &player{t: s.t, others: map[int][]string{}, texts: map[string][]byte{}, read: map[int]int64{},
 		audit: audit.New(), states: map[int]*ledger.State{}}
+	s.leftOut = func(err error) { s.items = append(s.items, item{text: "a checkpoint is left out: " + err.Error()}) }
 	s.text, s.inputs, s.sent, s.attempts, s.seal = text, 1, map[string]int64{}, 0, "1"
 	s.told, s.written, s.adopts, s.recent, s.notices = map[string]string{}, 0, map[string]bool{}, nil, nil
 	s.lasting, s.items = map[string]bool{}, nil
@@ -177,10 +184,7 @@ func (s *script) begins(d *datadriven.TestData, text string) (string, error) {
 	}
 	s.now = scriptDay.Unix()
 	for _, stream := range file.Streams {
-		if b := stream.Budget; stream.Continues != "" {
-			s.settings.Lineage[b.Name] = append([]string{stream.Continues}, s.settings.Lineage[stream.Continues]...)
-		}
-		if err := s.edition(editionLine{Streams: full, Stream: stream.Name, Number: 1}); err != nil {
+		if err := s.define(editionLine{Streams: full, Stream: stream.Name, Number: 1}, stream); err != nil {
 			return "", err
 		}
 	}
@@ -223,11 +227,19 @@ func (s *script) edit(d *datadriven.TestData) error {
 				}
 			}
 		}
-		if err := s.edition(editionLine{Streams: full, Stream: stream.Name, Number: number, Start: at}); err != nil {
+		if err := s.define(editionLine{Streams: full, Stream: stream.Name, Number: number, Start: at}, stream); err != nil {
 			return err
 		}
 	}
 	return s.opens()
+}
+
+// define adds a definition of a stream, and what its budget continues.
+func (s *script) define(of editionLine, stream *config.Stream) error {
+	if old := stream.Continues; old != "" {
+		s.settings.Lineage[stream.Budget.Name] = append([]string{old}, s.settings.Lineage[old]...)
+	}
+	return s.edition(of)
 }
 
 // open begins another session.
