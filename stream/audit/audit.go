@@ -36,7 +36,7 @@ func New() *Audit {
 }
 
 // Begin makes the audit begin after the last entries that checkpoints cover. It takes their books as they are, and
-// [Audit.Findings] say nothing about what they cover. Call it before anything else, with states from [Covered]. Then
+// [Audit.Findings] say nothing about what they cover. Call it before anything else, with states from ledger/log. Then
 // pass the entries that follow in those partitions. Other partitions are read from their first entry.
 //
 // Then neither the checkpoints are proven, nor what adaptive draws learnt.

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"bytes"
-	"errors"
 	"maps"
 	"slices"
 
@@ -72,34 +71,4 @@ func (c *checkpoints) finish() {
 			p.told.Entries(), partition, p.fold.Entries())
 	}
 	clear(c.proofs)
-}
-
-// Covered returns the fold of what a checkpoint covers, for [Audit.Begin]. It compares the checkpoint's last entry with
-// the one in the ledger, which is the first one that read passes to f. If they do not fit, the error is a
-// [ledger.ErrCheckpoint], and the partition has to be read from its first entry. All other errors are those of read.
-func Covered(
-	text []byte, app string, partition int, read func(from int64, f func(value []byte, offset int64) error) error,
-) (*ledger.State, error) {
-	f, err := ledger.Restore(text, app, partition)
-	if err != nil {
-		return nil, err
-	}
-	found := errors.New("found")
-	err = read(f.From(), func(value []byte, offset int64) error {
-		e, err := ledger.Decode(value)
-		if err == nil {
-			err = f.Add(e, bytes.Clone(value), offset)
-		}
-		if err != nil {
-			return err
-		}
-		return found
-	})
-	if err == nil { // no entry is there
-		err = f.Done()
-	}
-	if !errors.Is(err, found) {
-		return nil, err
-	}
-	return f, nil
 }

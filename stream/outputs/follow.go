@@ -234,6 +234,12 @@ func (r *Reader) partitions(ctx context.Context, names []string,
 	return run.Wait()
 }
 
+// Await waits until a topic exists.
+func (r *Reader) Await(ctx context.Context, topic string) error {
+	_, _, err := r.find(ctx, topic)
+	return err
+}
+
 // find waits for a topic and counts its partitions. fresh says that the topic was missing at first.
 func (r *Reader) find(ctx context.Context, name string) (partitions int, fresh bool, err error) {
 	notify := r.retrying("waiting for topic "+name, "topic "+name+" exists now")
@@ -244,33 +250,4 @@ func (r *Reader) find(ctx context.Context, name string) (partitions int, fresh b
 		return topics.Counts(ctx, r.Conn.Client, []topics.Topic{{Name: name}})
 	})
 	return counts[name], fresh, err
-}
-
-// firstTail is how many records Tail reads at first.
-const firstTail = 256
-
-// Tail calls f for the newest records of a partition, in order. While enough says that more are needed, it begins again
-// eight times as far back, up to the whole partition. It waits for a missing topic.
-func (r *Reader) Tail(ctx context.Context, topic string, partition int,
-	f func(Message) error, enough func() bool) error {
-	if _, _, err := r.find(ctx, topic); err != nil {
-		return err
-	}
-	starts, err := r.Fetch.Starts(ctx, topic, []int{partition})
-	if err != nil {
-		return err
-	}
-	ends, err := r.Fetch.Ends(ctx, topic, []int{partition})
-	if err != nil {
-		return err
-	}
-	for back := int64(firstTail); ; back *= 8 {
-		from := max(starts[partition], ends[partition]-back)
-		_, err := r.Fetch.ReadAll(ctx, topic, partition, from, func(m *fetch.Record) error {
-			return f(Message{Topic: topic, Partition: partition, Offset: m.Offset, Key: m.Key, Value: m.Value})
-		})
-		if err != nil || from == starts[partition] || enough() {
-			return err
-		}
-	}
 }

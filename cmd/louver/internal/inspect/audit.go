@@ -17,6 +17,7 @@ import (
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/log"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/stream/release/decide"
@@ -65,8 +66,11 @@ func (c *AuditCommand) Run(app *cli.App) error {
 		return err
 	}
 	err = entries(app.Context, r, c.AppID, from, func(m outputs.Message) error {
-		// The audit itself, below, reports unreadable entries.
-		if e, err := ledger.Decode(m.Value); err == nil {
+		e, err := ledger.Decode(m.Value)
+		switch {
+		case errors.Is(err, ledger.ErrVersion): // nothing can be compared
+			return fmt.Errorf("%s/%d at offset %d: %w", m.Topic, m.Partition, m.Offset, err)
+		case err == nil: // the audit itself, below, reports other unreadable entries
 			published[e.Output] = true
 		}
 		return nil
@@ -131,12 +135,7 @@ func (c *AuditCommand) begin(app *cli.App, r *outputs.Reader,
 			a.Checkpoint(at, c.AppID, partition, text.Text)
 			continue
 		}
-		f, err := audit.Covered(text.Text, c.AppID, partition,
-			func(from int64, f func(value []byte, offset int64) error) error {
-				_, err := r.Fetch.ReadAll(app.Context, names.Ledger(), partition, from,
-					func(m *fetch.Record) error { return f(m.Value, m.Offset) })
-				return err
-			})
+		f, err := log.Partition{Topic: names.Ledger(), Number: partition}.Covered(app.Context, r.Fetch, c.AppID, text.Text)
 		truncated := (*fetch.TruncatedError)(nil)
 		switch {
 		case err == nil:

@@ -11,8 +11,10 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/ledger/log"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
 )
@@ -70,15 +72,19 @@ func restore(ctx context.Context, reader *outputs.Reader, app string, streams []
 	for _, s := range streams {
 		sums[s.Name] = len(s.Objectives()) > 0
 	}
+	topic := topics.Names{App: app}.Ledger()
+	if err := reader.Await(ctx, topic); err != nil {
+		return err
+	}
 	run, ctx := errgroup.WithContext(ctx)
 	for partition, names := range wanted {
 		run.Go(func() error {
 			newest, oldest := map[string]ledger.Entry{}, map[string]time.Time{}
 			found := map[string]ledger.Entry{} // the newest discovery of each row
-			err := reader.Tail(ctx, topics.Names{App: app}.Ledger(), partition, func(m outputs.Message) error {
-				e, err := ledger.Decode(m.Value)
-				if err != nil || !names[e.Stream] {
-					return err
+			of := log.Partition{Topic: topic, Number: partition}
+			err := of.Tail(ctx, reader.Fetch, func(e ledger.Entry, _ *fetch.Record) error {
+				if !names[e.Stream] {
+					return nil
 				}
 				if e.Discovery != nil { // a window comes soon enough
 					found[e.Stream+"/"+e.Lane] = e
