@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
 )
 
@@ -58,6 +60,42 @@ func TestAuditBeginsAtTheCheckpoint(t *testing.T) {
 	if got := commandLine(t, "", "windows", "--app-id", app, "--kafka-brokers", brokers); got.code != cli.ExitDone ||
 		!strings.Contains(got.out, "released") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestADevelopmentLedgerIsRefused: an entry of another version stops each command that needs the ledger, with one line
+// that says where it is and what to do.
+func TestADevelopmentLedgerIsRefused(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	const app, count = "developed", 10
+	input, output := b.Topic(t, 1, nil), b.Topic(t, 1, nil)
+	start := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
+	path := clitest.File(t, "s.yaml", configtest.File(configtest.Stream("s", configtest.Topics(input, output),
+		configtest.Window(time.Second, 0), configtest.Start(start), configtest.End(start.Add(count*time.Second)),
+		configtest.Releases("{name: users, statistic: count, epsilon: 0.25}"), configtest.Budget("1000", "24h"))))
+	run := clitest.Louver(t, b, "run", "--streams", path, "--app-id", app)
+	kafkatest.Await(t, "all windows are published", func() bool { return len(b.Consume(t, output, 0)) == count })
+	run.Kill(t)
+	ledger := topics.Names{App: app}.Ledger()
+	place := topics.Place("s", topics.Partitions)
+	entry := b.Consume(t, ledger, place)[0]
+	b.Produce(t, ledger, place, txn.Record{Key: []byte(entry.Key),
+		Value: bytes.Replace([]byte(entry.Value), []byte(`{"v":5,"kinds":["release"]`), []byte(`{"v":4,"format":1`), 1)})
+	where := fmt.Sprintf("%s/%d at offset ", ledger, place)
+	const what = "format version 4, want 5: a development build of louver wrote it; go on with that build, or choose " +
+		"another app id, whose budgets are fresh and do not count what was charged here"
+	brokers := strings.Join(b.Conn.Brokers, ",")
+	for _, args := range [][]string{{"run", "--streams", path, "--http-addr", "127.0.0.1:0",
+		"--metrics-addr", "127.0.0.1:0"}, {"audit"}, {"audit", "--full"}, {"budget"},
+		{"windows"}} {
+		got := commandLine(t, "", append(args, "--app-id", app, "--kafka-brokers", brokers)...)
+		lines := strings.Split(strings.TrimSpace(got.err), "\n")
+		last := lines[len(lines)-1]
+		if got.code != cli.ExitPrivacyStop || !strings.Contains(last, where) || !strings.Contains(last, what) ||
+			strings.Count(got.err, "louver: ") != 1 {
+			t.Errorf("%q: code %d, %s", args, got.code, got.err)
+		}
 	}
 }
 
