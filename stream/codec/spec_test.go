@@ -61,7 +61,7 @@ func TestNewRefuses(t *testing.T) {
 func TestReasons(t *testing.T) {
 	want := []string{"malformed", "bad_value", "bad_user", "bad_time", "bad_group", "future"}
 	reasons := codec.Reasons()
-	if len(reasons) != len(want) || codec.NumReasons != len(want)+4 { // OK, and three for skipping
+	if len(reasons) != len(want) || codec.NumReasons != len(want)+5 { // OK, and four for skipping
 		t.Fatalf("%d reasons of %d, want %d", len(reasons), codec.NumReasons, len(want))
 	}
 	for i, r := range reasons {
