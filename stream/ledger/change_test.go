@@ -1,92 +1,15 @@
 package ledger_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/ledger/ledgertest"
-	"github.com/louver/louver/stream/record/recordtest"
 )
-
-// TestOnChangeRecords follows the figures: all groups are drawn, one of them is drawn again twice, and then at_most of
-// two instances is reached.
-func TestOnChangeRecords(t *testing.T) {
-	s := recordtest.Compile(t)
-	var got []string
-	for _, e := range ledgertest.Changing(t, 6) {
-		line := ""
-		for _, r := range ledgertest.Records(t, e) {
-			f := s.Follows(t, e.Name(), r.Value)
-			since, _ := f["since"].(string)
-			line += fmt.Sprintf("%v %v %v %v %v %v %v; ", f["group"], f["value"], f["changed"],
-				strings.TrimPrefix(since, "2026-11-20T"), f["instance"], f["epsilon"], f["reason"])
-		}
-		spent := e.Standing.BudgetSpent
-		got = append(got, line+spent.String())
-	}
-	want := []string{
-		// 0.2 + 0.1 + 2 · 0.1
-		"eu 660 true 08:01:00Z 1 0.5 <nil>; us 661 true 08:01:00Z 1 0.5 <nil>; ap 662 true 08:01:00Z 1 0.5 <nil>; 0.5",
-		"eu 660 false 08:01:00Z 1 0.5 <nil>; us 661 false 08:01:00Z 1 0.5 <nil>; ap 662 false 08:01:00Z 1 " +
-			"0.5 <nil>; 0.5",
-		"eu 660 false 08:01:00Z 1 0.5 <nil>; us 781 true 08:03:00Z 1 0.5 <nil>; ap 662 false 08:01:00Z 1 " +
-			"0.5 <nil>; 0.5",
-		"eu 660 false 08:01:00Z 2 0.3 <nil>; us 781 false 08:03:00Z 2 0.3 <nil>; ap 662 false 08:01:00Z 2 " +
-			"0.3 <nil>; 0.8",
-		"eu 660 false 08:01:00Z 2 0.3 <nil>; us 901 true 08:05:00Z 2 0.3 <nil>; ap 662 false 08:01:00Z 2 " +
-			"0.3 <nil>; 0.8",
-		"eu <nil> false  2 0 budget_exhausted; us <nil> false  2 0 budget_exhausted; ap <nil> false  2 0 " +
-			"budget_exhausted; 0.8",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// TestOnChangeGoesOn: once the period has passed, the next instance goes on from the last values. They are public, so
-// it draws nothing anew. A new definition begins anew.
-func TestOnChangeGoesOn(t *testing.T) {
-	b := ledger.NewBooks()
-	for _, e := range ledgertest.Changing(t, 6) {
-		if err := b.Add(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []struct {
-		definition string
-		begins     bool
-		values     string
-	}{{"d", false, "[660 901 662]"}, {"other", true, "[nil nil nil]"}} {
-		// the first instance is gone from the period
-		e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05",
-			Limit: ledgertest.Limit("4", 10*time.Minute)}.Entry(12)
-		e.Price, e.Releases = nil, nil
-		e.Groups = []ledger.Group{{Name: "eu"}, {Name: "us"}, {Name: "ap"}}
-		e.Continual = []ledger.Continual{ledgertest.Change(c.definition, "0.2", "0.1", 2)}
-		if err := b.Settle(&e); err != nil {
-			t.Fatal(err)
-		}
-		w := e.Continual[0]
-		var values []string
-		for _, v := range w.Change.Values {
-			if v.Figure.Value == nil {
-				values = append(values, "nil")
-				continue
-			}
-			values = append(values, v.Figure.Value.String())
-		}
-		if !w.Arms || w.Instance != 3 || w.Change.Begins != c.begins || fmt.Sprint(values) != c.values {
-			t.Errorf("definition %s: %+v with %v, want a third instance that begins: %v, with %s", c.definition, w,
-				values, c.begins, c.values)
-		}
-	}
-}
 
 // TestValuesOnlyChangeWhereOneFires looks at the entries alone: a value is another one only where its group was drawn,
 // an instance draws one group after it was armed, and only the first of a definition draws all.

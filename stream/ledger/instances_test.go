@@ -234,32 +234,6 @@ func TestAtMostCountsToTheEndOfThePeriod(t *testing.T) {
 	}
 }
 
-// TestLateWindowsAreNotLookedAt: a window of an older definition may be decided after one that ends later. An instance
-// that has looked at the later one does not look back: its charge begins with its first window.
-func TestLateWindowsAreNotLookedAt(t *testing.T) {
-	for _, w := range []ledger.Continual{ledgertest.Watch("slow", "d", "1", 3, 0),
-		ledgertest.Change("d", "0.3", "0.2", 3)} {
-		b := ledger.NewBooks()
-		var got []string
-		for i, n := range []int{0, 5, 4, 6, 5, 7} {
-			e := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.05",
-				Limit: ledgertest.Limit("9", 10*time.Minute)}.Entry(n)
-			e.Groups, e.Continual, e.Epoch = []ledger.Group{{Name: "eu"}}, []ledger.Continual{w}, uint32(1-i%2)
-			if err := b.Settle(&e); err != nil {
-				t.Fatal(err)
-			}
-			ledgertest.Look(t, &e, func(ledger.Continual) bool { return false })
-			if err := b.Add(e); err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, fmt.Sprintf("%d %s", e.Continual[0].Instance, e.Continual[0].Reason))
-		}
-		if diff := cmp.Diff([]string{"1 ", "1 ", "1 not_armed", "1 ", "1 not_armed", "1 "}, got); diff != "" {
-			t.Errorf("%s: %s", w.Name, diff)
-		}
-	}
-}
-
 // TestEntriesThatContradictWatches: what two entries say of an instance cannot both be charged, so it stops the
 // service.
 func TestEntriesThatContradictWatches(t *testing.T) {
@@ -306,35 +280,5 @@ func TestContinualFiguresHaveAKind(t *testing.T) {
 	e.Continual[0].Watch = nil
 	if _, err := e.Encode(); err == nil || !strings.Contains(err.Error(), "of no kind") {
 		t.Errorf("%v, want that the kind is not known", err)
-	}
-}
-
-// TestAtMostBeginsAnewUnderAnotherBudget: but the limit of a budget that continues another one counts the instances of
-// both.
-func TestAtMostBeginsAnewUnderAnotherBudget(t *testing.T) {
-	b := ledger.NewBooks()
-	var got []string
-	for n, p := range []ledgertest.Plan{
-		{Stream: "s", Budget: "a", Epsilon: "0.1", Limit: ledgertest.Limit("9", time.Hour)},
-		{Stream: "s", Budget: "a", Epsilon: "0.1", Limit: ledgertest.Limit("9", time.Hour)},
-		{Stream: "s", Budget: "b", Epsilon: "0.1", Limit: ledgertest.Limit("2.3", time.Hour), Continues: "a"},
-		{Stream: "s", Budget: "c", Epsilon: "0.1", Limit: ledgertest.Limit("2.3", time.Hour), Continues: "b a"},
-	} {
-		e := p.Entry(n)
-		e.Groups, e.Continual = []ledger.Group{{Name: "eu"}}, []ledger.Continual{ledgertest.Watch("slow", "d", "1", 1, 0)}
-		if err := b.Settle(&e); err != nil {
-			t.Fatal(err)
-		}
-		ledgertest.Look(t, &e, func(ledger.Continual) bool { return true })
-		if err := b.Add(e); err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, fmt.Sprintf("%s: %d %s, ε %s", e.Budget, e.Continual[0].Instance, e.Continual[0].Reason,
-			e.Standing.BudgetSpent))
-	}
-	// the last window is withheld too
-	want := []string{"a: 1 , ε 1.1", "a: 1 budget_exhausted, ε 1.2", "b: 1 , ε 2.3", "c: 0 budget_exhausted, ε 2.3"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -127,42 +127,6 @@ func TestRollups(t *testing.T) {
 	}
 }
 
-// Another definition ends what has begun, unless it changes nothing that is added up. Windows of the former one that
-// are decided later are left out.
-func TestRollupsAcrossEdits(t *testing.T) {
-	const anew = "30m from 08:30, 2/2/0 700; 1h from 08:00, 4/2/0 700"
-	for name, c := range map[string]struct {
-		change func(e *ledger.Entry)
-		want   string
-	}{
-		"the same": {func(e *ledger.Entry) { e.Epoch = 1 },
-			"30m from 08:30, 2/2/0 700; 1h from 08:00, 4/4/0 1000"},
-		"another ε":     {func(e *ledger.Entry) { e.Releases[0].Epsilon = ledgertest.Dec("0.4") }, anew},
-		"other groups":  {func(e *ledger.Entry) { e.Groups[1].Name = "us" }, anew},
-		"other buckets": {func(e *ledger.Entry) { e.Releases[0].Buckets.Ends[0] = ledgertest.Dec("50") }, anew},
-		"fewer roll-ups": {func(e *ledger.Entry) { e.Releases[0].Rollups = []string{"1h"} },
-			"1h from 08:00, 4/4/0 1000"},
-	} {
-		l := newRollupLine(t)
-		l.window(0, 100, "")
-		l.window(1, 200, "")
-		l.change = func(e *ledger.Entry) {
-			e.Releases[4] = record.Series{Name: "quick", Statistic: "count", Mechanism: "histogram", From: "latency"}
-			c.change(e)
-		}
-		l.window(2, 300, "")
-		if got := said(l.window(3, 400, "")); got != c.want {
-			t.Errorf("%s: %q; want %q", name, got, c.want)
-		}
-	}
-	l := newRollupLine(t)
-	l.window(4, 100, "")
-	l.window(3, 1000, "") // of the edition before
-	if got := said(l.window(5, 200, "")); got != "30m from 09:00, 2/2/0 300" {
-		t.Errorf("after a window of an older edition: %q", got)
-	}
-}
-
 // TestRollupsOfAGroupThatIsAway: a found group that was off the list begins anew when it comes back, also where all windows
 // without it were withheld.
 func TestRollupsOfAGroupThatIsAway(t *testing.T) {
@@ -184,32 +148,6 @@ func TestRollupsOfAGroupThatIsAway(t *testing.T) {
 			t.Errorf("group %d has %d windows and the number %d, want %d windows of 100 each", g, of.Windows.Released,
 				of.Values[0].Numbers.Raw[0], want)
 		}
-	}
-}
-
-// A checkpoint holds what has begun: the fold from it goes on as the fold of all entries does.
-func TestRollupsInCheckpoints(t *testing.T) {
-	l := newRollupLine(t)
-	for i := range 3 {
-		l.window(i, int64(100*i), "")
-	}
-	text, err := l.fold.Checkpoint()
-	if err != nil {
-		t.Fatal(err)
-	}
-	restored, err := ledger.Restore(text, "louver", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := l.entries[len(l.entries)-1]
-	if err := restored.Add(last, ledgertest.Encode(t, last), 2); err != nil { // the checkpoint's last entry
-		t.Fatal(err)
-	}
-	e := l.window(3, 300, "")
-	again, err := restored.History().Derive(e)
-	if err != nil || ledgertest.JSON(t, e.Rollups) != ledgertest.JSON(t, again.Rollups) ||
-		said(e) != "30m from 08:30, 2/2/0 500; 1h from 08:00, 4/4/0 600" {
-		t.Errorf("%q, %v; the checkpoint gives %+v", said(e), err, again.Rollups)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/record/recordtest"
 	"github.com/louver/louver/stream/release/attendance"
 )
 
@@ -396,9 +397,10 @@ func lossText(of attendance.Loss) string {
 	return "lost: who counted in " + what + "; from " + moment(of.At)
 }
 
-// fields shows some fields of the records of the last entry, or of the last few with last=3: a line for each record.
+// fields shows some fields of the records of the last entry, or of the last few with last=3: a line for each record. All
+// of them follow the schema.
 func (s *script) fields(d *datadriven.TestData) (string, error) {
-	last := 1
+	last, schema := 1, recordtest.Compile(s.t)
 	d.MaybeScanArgs(s.t, "last", &last)
 	var lines []string
 	for _, e := range s.recent[max(0, len(s.recent)-last):] {
@@ -413,8 +415,8 @@ func (s *script) fields(d *datadriven.TestData) (string, error) {
 			line, of := string(r.Key), map[string]json.RawMessage{}
 			if r.Value == nil {
 				line += " ends"
-			} else if err := json.Unmarshal(r.Value, &of); err != nil {
-				return "", err
+			} else if schema.Follows(s.t, line, r.Value); json.Unmarshal(r.Value, &of) != nil {
+				return "", fmt.Errorf("%s is no record", r.Value)
 			}
 			for _, a := range d.CmdArgs {
 				if value, ok := of[a.Key]; ok {
