@@ -185,6 +185,7 @@ func FuzzOTLP(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"sum":{"dataPoints":[{"asInt":1}]},"name":"n"}]}]}]}`))
+	f.Add([]byte(`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"sum":{"dataPoints":[0{}]}}]}]}`))
 	type pair struct{ much, little codec.Batch }
 	var all []pair
 	for _, c := range []struct{ format, value, time, own string }{

@@ -17,7 +17,7 @@ func skipJSON(b []byte, i int) int {
 	case '{', '[':
 	default:
 		start := i
-		for i < len(b) && b[i] != ',' && b[i] != '}' && b[i] != ']' && b[i] > ' ' {
+		for i < len(b) && b[i] > ' ' && !opensOrEnds[b[i]] {
 			i++
 		}
 		if i == start {
@@ -43,6 +43,10 @@ func skipJSON(b []byte, i int) int {
 	}
 	return -1
 }
+
+// opensOrEnds are the characters before which a value ends that is neither a text nor in brackets. One that opens
+// something must not be in it: the brackets around it would not fit once it is cut out.
+var opensOrEnds = [256]bool{',': true, '}': true, ']': true, '{': true, '[': true, '"': true}
 
 // skipText returns where a text ends that begins with a quote; −1 if it does not end.
 func skipText(b []byte, i int) int {
