@@ -64,6 +64,8 @@ type capWorld struct {
 	aborted [][]byte
 	decoded map[string]ledger.Entry  // what was decoded before, by the text
 	came    map[int64][capUsers]bool // who has a record in the slice that starts then
+	hides   [capUsers]bool           // who sends only a name in the next slice that cannot be found
+	hidden  map[int64][capUsers]bool // … and who did in the slice that starts then
 	slice   windows.Window           // the last one that is in the log
 	inputs  int                      // from how many partitions the windows are made that are cut next; 0 is 1
 }
@@ -76,13 +78,21 @@ func (c *capWorld) next(came [capUsers]bool, lost int64) {
 	}
 	c.slice = windows.Window{Start: c.slice.End, End: c.slice.End + every}
 	c.came[c.slice.Start] = came
+	if c.hidden == nil {
+		c.hidden = map[int64][capUsers]bool{}
+	}
+	c.hidden[c.slice.Start] = c.hides
 	bag := windows.NewBag(windows.BagSpec{Groups: c.p.stream.Groups, MaxGroups: 1, Policy: c.p.stream.Contribution,
 		Window: c.slice, Hasher: windows.NewHasher([16]byte{}), Open: c.p.stream.Found != nil})
 	for u, here := range came {
 		switch {
 		case here && c.p.stream.Found != nil:
+			name := capName(u)
+			if c.hides[u] {
+				name = hiddenName
+			}
 			for _, user := range twins(u) {
-				bag.PutName(user, []byte(capName(u)), c.slice.Start, 5)
+				bag.PutName(user, []byte(name), c.slice.Start, 5)
 			}
 		case here:
 			bag.Add(capUser(u), u, c.slice.Start, 5)

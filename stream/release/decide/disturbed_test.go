@@ -41,6 +41,7 @@ func (c disturbed) befall(r *rapid.T, t *testing.T, done *happened) {
 			var came [capUsers]bool
 			for u := range came {
 				came[u] = rapid.IntRange(0, 3).Draw(r, "comes") > c.away
+				c.hides[u] = c.row > 0 && came[u] && rapid.IntRange(0, 3).Draw(r, "hides") == 0
 			}
 			c.next(came, max(0, rapid.Int64Range(-9, 1).Draw(r, "lost of the input")))
 		case "commit":
