@@ -125,7 +125,8 @@
 // A registry that is behind makes no record bad. A record whose schema the registry does not have yet is kept aside,
 // and the partition reads on. It counts if its schema comes before the windows of its timestamp are cut. The registry
 // is asked apart from the reading, and seldom for numbers that it does not know. A registry that does not answer
-// decides nothing, and windows wait for it. See ingest/undecided.go.
+// decides nothing, and windows wait for it. Where contributions add up, the records behind it wait with it. See
+// ingest/undecided.go.
 //
 // Reading twice is harmless. Each policy that chooses does so by a total order, so parts may overlap and may come in
 // any order. Where contributions add up, each record has to count once: of a window, the parts on the line of its cut

@@ -59,11 +59,11 @@ type unknowing struct {
 	sent       []event
 }
 
-func newUnknowing(t *testing.T, b *kafkatest.Broker, windows int) *unknowing {
+func newUnknowing(t *testing.T, b *kafkatest.Broker, windows int, policy string) *unknowing {
 	start := time.Now().UTC().Truncate(10 * time.Second).Add(20 * time.Second)
 	end := start.Add(time.Duration(windows) * 10 * time.Second)
 	yaml := strings.NewReplacer("user: user,", "format: avro, schema: registry, user: user,",
-		"size: 1h, every: 30m, grace: 10s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T04:00:00Z",
+		"contribution: last", "contribution: "+policy, "size: 1h, every: 30m, grace: 10s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T04:00:00Z",
 		fmt.Sprintf("size: 10s, grace: 3s, start: %s, end: %s", start.Format(time.RFC3339), end.Format(time.RFC3339))).
 		Replace(exactly)
 	return &unknowing{world: newWorld(t, b, 1, yaml), start: start, end: end,
@@ -101,7 +101,7 @@ func (w *unknowing) check() {
 // The good ones count, windows close on time, the registry is asked little, and one line says what is wrong.
 func TestUnframedRecords(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-		w := newUnknowing(t, b, 4)
+		w := newUnknowing(t, b, 4, "last")
 		core, logs := observer.New(zap.WarnLevel)
 		s := w.world.start(func(s *stream.Service) { s.Schemas, s.Log = w.registry, zap.New(core) })
 		random := rand.New(rand.NewPCG(17, 18))
@@ -139,12 +139,17 @@ func TestUnframedRecords(t *testing.T) {
 }
 
 // TestRegistryBehind has a registry that does not have the schema of the first events when they come. They count all
-// the same if it has caught up before the grace is over, also if the service restarts meanwhile.
+// the same if it has caught up before the grace is over, also if the service restarts meanwhile. Each user has one event:
+// one that was added twice would have twice its value.
 func TestRegistryBehind(t *testing.T) {
-	for _, restarts := range []bool{false, true} {
-		t.Run(fmt.Sprint("restarts=", restarts), func(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy   string
+		restarts bool
+	}{"last": {"last", false}, "last, and a restart": {"last", true}, "sum": {"sum", false},
+		"sum, and a restart": {"sum", true}} {
+		t.Run(name, func(t *testing.T) {
 			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-				w := newUnknowing(t, b, 2)
+				w := newUnknowing(t, b, 2, c.policy)
 				use := func(s *stream.Service) { s.Schemas = w.registry }
 				s := w.world.start(use)
 				s.works(t, time.Until(w.start.Add(7*time.Second)))
@@ -152,7 +157,7 @@ func TestRegistryBehind(t *testing.T) {
 				for i := 0; time.Now().Before(w.end); i++ {
 					w.send(i)
 					s.works(t, 100*time.Millisecond)
-					if restarts && i == 12 {
+					if c.restarts && i == 12 {
 						s.end(t)
 						s = w.world.start(use)
 					}

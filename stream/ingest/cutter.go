@@ -370,10 +370,9 @@ func (p *writer) crowded() bool {
 // mark queues what a stream and those that follow it have collected below to, followed by their marks. It sends along
 // the way.
 func (p *writer) mark(ctx context.Context, in *streamInput, to int64) error {
-	if in.reached(to) { // windows are cut: first decide what can be decided of their records
-		if err := p.undecided.await(ctx, in); err != nil {
-			return err
-		}
+	to, err := p.undecided.upTo(ctx, in, to)
+	if err != nil {
+		return err
 	}
 	origin := windows.Origin{Partition: p.at.Number}
 	_, _ = rand.Read(origin.Attempt[:]) // never fails

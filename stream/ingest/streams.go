@@ -257,8 +257,12 @@ func (in *streamInput) flush(to int64, origin windows.Origin, partitions int,
 		}
 	}
 	in.last = nil
+	from := origin.To
+	if !in.stream.Contribution.Adds() { // whose parts end below the records that wait
+		from = min(from, in.undecided)
+	}
 	for _, f := range in.all() {
-		f.from, f.through, f.lost, f.marked = min(origin.To, in.undecided), mark.Through, 0, now
+		f.from, f.through, f.lost, f.marked = from, mark.Through, 0, now
 	}
 	return mark, nil
 }

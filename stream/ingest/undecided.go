@@ -16,9 +16,13 @@ import (
 )
 
 // Nobody can tell a good record from a bad one whose schema is not known. Such a record is kept aside while the
-// registry is asked, and the partition reads on. The record counts as soon as its schema is known: each policy chooses
-// by a total order, so it makes no difference that later records were added first. Until it is decided, the progress
-// stays below it, so that a new worker would read it again.
+// registry is asked, and the partition reads on. The record counts as soon as its schema is known. A policy that chooses
+// does so by a total order, so it makes no difference that later records were added first. Until the record is decided,
+// the progress stays below it, so that a new worker would read it again.
+//
+// Where contributions add up, a new worker must not read again what is in parts. So the records behind one that waits are
+// kept aside too, and are taken in their order. Bags and marks then end below the record that waits. Before a cut, all
+// records below it are decided: the window waits until the registry has denied the schemas for half a minute.
 //
 // A registry may be behind its producers, so "no such schema" is no answer while the record's windows are open. It is
 // one when all windows of the record's own timestamp are cut, or after an hour. If too much is kept aside, it is one
@@ -43,45 +47,61 @@ type undecided struct {
 
 // aside is a record that is kept aside for some lanes.
 type aside struct {
-	codec.Wanted
-	offset int64
-	rec    *fetch.Record
-	read   time.Time
-	lanes  []lane
+	codec.Wanted      // what the record waits for; nothing if it only is behind one that waits
+	waits        bool // the record itself waits
+	offset       int64
+	rec          *fetch.Record
+	read         time.Time
+	lanes        []lane
 }
 
 // asideOverhead is roughly the memory of a record that is kept aside, in addition to its key, value and headers.
 const asideOverhead = 256
 
-// keep keeps a record aside for a lane, if the schema that it names is not known and one of the lane's windows may
-// still take it.
+// keep keeps a record aside for a lane, if one of the lane's windows may still take it, and the schema that it names is
+// not known or it has to stay behind one that waits.
 func (p *undecided) keep(l lane, offset int64, rec *fetch.Record) bool {
 	if rec.TooLarge > 0 {
 		return false
 	}
 	w, known := prepare(l, rec)
-	if known || !slices.ContainsFunc(l, func(in *streamInput) bool { return offset >= in.from }) {
+	behind := l.adds() && l.waits()
+	if known && !behind || !slices.ContainsFunc(l, func(in *streamInput) bool { return offset >= in.from }) {
 		return false
 	}
 	now := time.Now()
-	if over := closed(l, rec, now); (over || w.Key) && p.final(w, p.schemas.find(w.ID), over) {
+	if over := closed(l, rec, now); !behind && (over || w.Key) && p.final(w, p.schemas.find(w.ID), over) {
 		return false
 	}
 	n := len(p.records)
 	if n == 0 || p.records[n-1].offset != offset {
 		own := rec.Clone()
-		p.records = append(p.records, aside{Wanted: w, offset: offset, rec: own, read: now})
+		p.records = append(p.records, aside{offset: offset, rec: own, read: now})
 		p.bytes += asideOverhead + int64(own.Bytes())
-		p.schemas.named(w.ID)
 		n++
 	}
-	p.records[n-1].lanes = append(p.records[n-1].lanes, l)
+	a := &p.records[n-1]
+	if !known && !a.waits {
+		a.Wanted, a.waits = w, true
+		p.schemas.named(w.ID)
+	}
+	a.lanes = append(a.lanes, l)
 	for _, in := range l {
 		for _, in := range in.all() {
 			in.undecided = min(in.undecided, offset)
 		}
 	}
 	return true
+}
+
+// adds reports whether an edition of a lane adds up, so that its records are taken in their order.
+func (l lane) adds() bool {
+	return slices.ContainsFunc(l, func(in *streamInput) bool { return in.stream.Contribution.Adds() })
+}
+
+// waits reports whether a record of a lane is kept aside.
+func (l lane) waits() bool {
+	return slices.ContainsFunc(l, func(in *streamInput) bool { return in.undecided != math.MaxInt64 })
 }
 
 // prepare sees whether the schemas that a record names are known.
@@ -135,7 +155,7 @@ func (p *undecided) settle() {
 	p.answers, p.swept = p.schemas.answers(), time.Now()
 	states := map[codec.SchemaID]finding{}
 	for _, a := range p.records {
-		if _, seen := states[a.ID]; !seen {
+		if _, seen := states[a.ID]; a.waits && !seen {
 			states[a.ID] = p.schemas.find(a.ID)
 		}
 	}
@@ -144,13 +164,33 @@ func (p *undecided) settle() {
 		if known || a.Wanted == w && p.final(w, states[w.ID], closed(l, a.rec, a.read) || time.Since(a.read) > longestAside) {
 			return true
 		}
-		a.Wanted = w
+		a.Wanted, a.waits = w, true
 		return false
 	})
 	p.tell(states)
 }
 
-// decide decides the records for the lanes for which ripe says so.
+// upTo returns where the parts of a stream end that should hold the records below to: there or, if the stream adds up,
+// below the first record that waits. If to is the stream's next cut, it first decides what can be decided of the records
+// below it. For a stream that adds up that is all of them: those whose schema is still not known are rejected.
+func (p *undecided) upTo(ctx context.Context, in *streamInput, to int64) (int64, error) {
+	cuts, adds := in.reached(to), in.stream.Contribution.Adds()
+	if cuts {
+		if err := p.await(ctx, in); err != nil {
+			return to, err
+		}
+	}
+	if cuts && adds {
+		p.decide(func(a *aside, l lane) bool { return a.offset < to && slices.Contains(l, in) })
+	}
+	if adds {
+		to = min(to, in.undecided)
+	}
+	return to, nil
+}
+
+// decide decides the records for the lanes for which ripe says so. If a lane adds up, it decides none behind one that
+// still waits, and those of a former topic, which nobody can read again, at once.
 func (p *undecided) decide(ripe func(*aside, lane) bool) {
 	for _, in := range p.streams {
 		in.undecided = math.MaxInt64
@@ -160,9 +200,10 @@ func (p *undecided) decide(ripe func(*aside, lane) bool) {
 	for i := range p.records {
 		a := p.records[i]
 		a.lanes = slices.DeleteFunc(a.lanes, func(l lane) bool {
-			if !ripe(&a, l) {
+			if adds := l.adds(); adds && l.waits() || !ripe(&a, l) && (!adds || a.offset >= p.base) {
 				return false
 			}
+			prepare(l, a.rec) // its schema may have come while the record was behind another one
 			p.take(l, a.offset, a.rec)
 			return true
 		})
@@ -187,7 +228,8 @@ func (p *undecided) decide(ripe func(*aside, lane) bool) {
 }
 
 // await decides what can be decided, and waits until the registry has answered what a stream's records need: then its
-// windows may be cut. If that takes longer than the registry usually does, louver windows says so.
+// windows may be cut. If the stream adds up, a schema that the registry does not have is an answer only after a while. If
+// that takes longer than the registry usually does, louver windows says so.
 func (p *undecided) await(ctx context.Context, in *streamInput) error {
 	began, told := time.Now(), false
 	for {
@@ -211,8 +253,9 @@ func (p *undecided) await(ctx context.Context, in *streamInput) error {
 func (p *undecided) asks(in *streamInput) (id codec.SchemaID, asks bool) {
 	seen := map[codec.SchemaID]bool{}
 	for _, a := range p.records {
-		if !seen[a.ID] && slices.ContainsFunc(a.lanes, func(l lane) bool { return slices.Contains(l, in) }) {
-			if seen[a.ID] = true; p.schemas.find(a.ID) == isAsked {
+		if a.waits && !seen[a.ID] && slices.ContainsFunc(a.lanes, func(l lane) bool { return slices.Contains(l, in) }) {
+			seen[a.ID] = true
+			if f := p.schemas.find(a.ID); f == isAsked || f == isDenied && in.stream.Contribution.Adds() {
 				return a.ID, true
 			}
 		}
@@ -238,7 +281,7 @@ func (p *undecided) relieve(ctx context.Context) error {
 		room := p.asides.share(p.at, p.bytes, p.BagBytes/2)
 		excess := p.bytes - room/4*3
 		p.decide(func(a *aside, _ lane) bool {
-			if excess <= 0 || p.schemas.find(a.ID) != isUnknown {
+			if a.waits && (excess <= 0 || p.schemas.find(a.ID) != isUnknown) {
 				return false
 			}
 			excess -= asideOverhead + int64(a.rec.Bytes())
@@ -258,7 +301,7 @@ func (p *undecided) relieve(ctx context.Context) error {
 func (p *undecided) tell(states map[codec.SchemaID]finding) {
 	var w waiting
 	for _, a := range p.records {
-		if states[a.ID] >= isDenied && !a.Key {
+		if a.waits && states[a.ID] >= isDenied && !a.Key {
 			w.add(waiting{records: 1, id: a.ID})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -73,6 +74,13 @@ func keeping(t *testing.T, r *registry, taken *[]int64) (*undecided, lane) {
 	go func() { defer close(done); g.schemas.run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
 	return p, l
+}
+
+// keepNothing lets a worker write its progress nowhere, until stop is called.
+func keepNothing(p *undecided) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	p.kept = stage.NewLatest(ctx, func(context.Context, progress.Input) error { return nil })
+	return func() { cancel(); p.kept.Wait() }
 }
 
 // naming is a record that names a schema.
@@ -195,6 +203,146 @@ func TestProgressStaysBelowWhatIsKeptAside(t *testing.T) {
 			t.Errorf("a mark of the records from %d to %d, %v; a restart begins at %d, want 5", mark.From, mark.To, err,
 				r.from)
 		}
+	}
+}
+
+// Where contributions add up, each record is in one part, and the marks follow one another without overlap, however long
+// records wait for their schemas, whenever bags are written and windows cut, and wherever a worker dies. Records wait for
+// a schema that comes within half a minute, also beyond a cut. Those whose schema never comes are in none.
+func TestRecordsThatWaitAreAddedOnce(t *testing.T) {
+	schema := codec.Registered{Format: "avro",
+		Text: `{"type":"record","name":"r","fields":[{"name":"user","type":"string"}]}`}
+	for seed := range uint64(60) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 41))
+			r := &registry{schemas: map[uint32]codec.Registered{1: schema}}
+			var accepted []int64 // in bags
+			p, l := keeping(t, r, new([]int64))
+			defer keepNothing(p)()
+			s := testStream(t)
+			s.Input.Format, s.Input.Schema.Registry, s.Contribution = "avro", true, windows.Count
+			s.Input.User, s.Input.Value, s.Input.Time = "user", "", codec.TimestampField
+			s.Window.Size, s.Window.Every = 24*time.Hour, time.Minute // no record is late
+			edition := editionOf(s, floor(time.Now().UnixNano(), s.Window.Every.Nanoseconds())-s.Window.Size.Nanoseconds())
+			p.take = func(l lane, offset int64, rec *fetch.Record) {
+				if v := l.add(offset, rec); v.rejected == codec.OK && v.when == 0 {
+					accepted = append(accepted, offset)
+				}
+			}
+			var in *streamInput
+			begin := func(from, through int64) {
+				var err error
+				if in, err = newStreamInput(edition, l[0].hasher, p.schemas); err != nil {
+					t.Fatal(err)
+				}
+				in.from, in.through = from, max(in.through, through)
+				l[0], p.records, p.bytes, accepted = in, nil, 0, nil
+			}
+			begin(0, 0)
+			var log []uint32 // the schema of each record
+			next, upTo := int64(0), int64(0)
+			written := map[int64]int{}
+			flush := func(to int64) {
+				t.Helper()
+				to, err := p.upTo(t.Context(), in, to)
+				if err != nil {
+					t.Fatal(err)
+				}
+				parts := 0
+				mark, err := in.flush(to, windows.Origin{}, 1, func(windows.Part) error { parts++; return nil })
+				if err != nil || mark.From != upTo || mark.To < mark.From || (parts > 0) != (len(accepted) > 0) {
+					t.Fatalf("seed %d: %v, a mark of %d to %d with %d parts after one that ends at %d", seed, err, mark.From,
+						mark.To, parts, upTo)
+				}
+				for _, offset := range accepted {
+					if written[offset]++; offset < mark.From || offset >= mark.To || written[offset] > 1 {
+						t.Fatalf("seed %d: record %d is written %d times, and in a part of %d to %d", seed, offset,
+							written[offset], mark.From, mark.To)
+					}
+				}
+				upTo, accepted = mark.To, nil
+			}
+			read := func() {
+				if next == int64(len(log)) {
+					log = append(log, []uint32{1, 1, 1, 2, 9}[random.IntN(5)])
+				}
+				for in.reached(next) {
+					flush(in.cuts[0].offset)
+				}
+				rec := naming(log[next], 0)
+				rec.Value = append(rec.Value, 2, byte('a'+random.IntN(3)))
+				if !p.keep(l, next, rec) {
+					p.take(l, next, rec)
+				}
+				next++
+			}
+			cut := func() {
+				if through, due := in.due(time.Now().UnixNano()); due {
+					in.cutAt(through, next, 1)
+				}
+				for in.reached(next) {
+					flush(in.cuts[0].offset)
+				}
+			}
+			for step := range 300 {
+				switch random.IntN(12) {
+				case 0:
+					<-time.After(time.Duration(random.IntN(20)) * time.Second)
+				case 1:
+					p.sweep()
+				case 2:
+					flush(next)
+				case 3:
+					cut()
+				case 4:
+					if random.IntN(4) == 0 { // another worker goes on at the progress
+						begin(in.from, in.through)
+						next = in.from
+					}
+				default:
+					read()
+				}
+				if step == 20 { // sooner than half a minute after anybody asked, unless time has passed
+					r.mu.Lock()
+					r.schemas[2] = schema
+					r.mu.Unlock()
+				}
+			}
+			for next < int64(len(log)) {
+				read()
+			}
+			<-time.After(2 * time.Minute)
+			cut()
+			flush(next)
+			for offset, id := range log {
+				if n := written[int64(offset)]; id == 1 && n != 1 || id == 9 && n != 0 || id == 2 && offset > 40 && n != 1 {
+					t.Errorf("seed %d: record %d, of schema %d, is written %d times", seed, offset, id, n)
+				}
+			}
+		})
+	}
+}
+
+// A window of a stream that adds up waits for half a minute for a schema that the registry denies. Others do not.
+func TestSumsWaitForASchema(t *testing.T) {
+	for policy, want := range map[windows.Policy]time.Duration{windows.Count: behind, windows.Last: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			var taken []int64
+			p, l := keeping(t, &registry{}, &taken)
+			l[0].stream.Contribution = policy
+			defer keepNothing(p)()
+			p.keep(l, 3, naming(7, 10))
+			<-time.After(time.Second)
+			began := time.Now()
+			l[0].cutAt(l[0].through+1, 5, 1)
+			to, err := p.upTo(t.Context(), l[0], 5)
+			waited := time.Since(began)
+			if err != nil || to != 5 || waited < want-3*time.Second || waited > want+3*time.Second ||
+				len(taken) > 0 != (want > 0) {
+				t.Errorf("%s: waits %s, want %s, and goes up to %d, %v, with %d records decided", policy, waited, want, to, err,
+					len(taken))
+			}
+		})
 	}
 }
 

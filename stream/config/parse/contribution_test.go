@@ -68,8 +68,6 @@ func TestContributionsRefused(t *testing.T) {
 		{adding("", "lower: -1, upper: 5, step: 1", "    contribution: count\n"), "bounds.lower: -1, but"},
 		{adding(", value: v", "lower: 0, upper: 2000000000000000, step: 1", "    contribution: sum\n"),
 			"upper 2000000000000000; want a number from -1125899906842624"},
-		{adding(", value: v, format: avro, schema: registry", "lower: 0, upper: 5, step: 1", "    contribution: sum\n"),
-			`contribution: "sum" does not go with schema: registry yet`},
 		{adding(", value: v", "lower: 0, upper: 5, step: 1", "    contribution: total\n"),
 			`contribution: "total"; want first, last, min, max, random, sum, count or mean`},
 	} {

@@ -170,10 +170,6 @@ func (s *streamNode) checkContribution() (ok bool) {
 	if !s.Contribution.Adds() {
 		return ok
 	}
-	if s.Input.Schema.Registry {
-		refuse(s.Values["contribution"], "%q does not go with schema: registry yet: a record that waits for its schema "+
-			"might be added twice; want a schema from a file, or one of the values, such as max", s.Contribution)
-	}
 	if _, err := s.Grid.Units(); err != nil {
 		refuse(s.Values["bounds"], "%s", err)
 	}
