@@ -420,8 +420,8 @@ type Held struct {
 	From, To int64
 	// Items are the costs in canonical order.
 	Items []Item
-	// Drawn says that what was drawn before decides whether and when this is charged, as for a watch that is armed again
-	// once it has fired. Otherwise it follows from public figures alone.
+	// Drawn says that what was drawn before decides whether and when this is charged, as for a watch that is armed
+	// again once it has fired. Otherwise it follows from public figures alone.
 	Drawn bool
 }
 

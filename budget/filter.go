@@ -12,8 +12,8 @@ import (
 // filter adds up costs under one limit, and says whether the sum is within it.
 //
 // With a δ it is a Rényi filter: every cost is priced by its Rényi divergence of one order α, the prices add up, and
-// the sum is converted to an ε. α follows from the limit alone ([Limit.Order]). Nothing else may choose it: somebody who
-// knew what was drawn could move the bound to where the draws were unlucky. For the same reason the share of δ that
+// the sum is converted to an ε. α follows from the limit alone ([Limit.Order]). Nothing else may choose it: somebody
+// who knew what was drawn could move the bound to where the draws were unlucky. For the same reason the share of δ that
 // converts is fixed: it is nine tenths. The δ of approximate costs add up to at most the last tenth.
 //
 // # What is admitted

@@ -53,8 +53,8 @@ type Band struct {
 //
 // The estimator and its constants are derived here. They were chosen in a simulation of 3,000 streams of 11 shapes, and
 // held in 3,000 others: 98 % of the bands hold the exact figure. What heaps need was measured later. 95 % of the bands
-// hold the median of 40 % zeros, where 92 % did. Over zeros and prices with an edge anywhere in the middle it is 88 to 90 %:
-// streams that say little by themselves, and have an edge right beside the quantile, have less.
+// hold the median of 40 % zeros, where 92 % did. Over zeros and prices with an edge anywhere in the middle it is 88 to
+// 90 %: streams that say little by themselves, and have an edge right beside the quantile, have less.
 //
 // The zero value is not ready: use newScatter. It is not safe for concurrent use.
 type Scatter struct {

@@ -129,8 +129,8 @@ func TestBandsCover(t *testing.T) {
 }
 
 // Beside the edge of a heap of equal values the exact median may be far from a draw that has almost its rank. Nothing
-// public bounds that. Bands of medians hold it in 88 to 90 % of the windows all the same, over zeros and prices whose edge is
-// anywhere between 31 and 67 % of the users: those of few users take in the last values of the series.
+// public bounds that. Bands of medians hold it in 88 to 90 % of the windows all the same, over zeros and prices whose
+// edge is anywhere between 31 and 67 % of the users: those of few users take in the last values of the series.
 //
 // The seeds are fixed, so the test has no false alarm. In three sets of seeds zeros had 0.878 to 0.899 and prices 0.892
 // to 0.901. Bands that do not take in the last values have 0.852 and 0.864 with this one.
@@ -191,8 +191,8 @@ func tooWide(windows []shown) (ratio float64, ok bool) {
 	return halves[len(halves)/2] / float64(real), true
 }
 
-// Where a stream is as usual as that of `louver demo`, its p50 has a band of at most 2.5 times the real error. Bands that
-// were taken from the filter's belief had 4.75 times. With heavy tails, where those held 69 to 97 %, bands hold at
+// Where a stream is as usual as that of `louver demo`, its p50 has a band of at most 2.5 times the real error. Bands
+// that were taken from the filter's belief had 4.75 times. With heavy tails, where those held 69 to 97 %, bands hold at
 // least 90 %.
 func TestBandsOfKnownStreams(t *testing.T) {
 	t.Parallel()
@@ -260,8 +260,8 @@ func TestNothingChangesInConstantStreams(t *testing.T) {
 }
 
 // A gap right at the quantile cannot be seen: all of its points have the same rank, so draws follow the measure and
-// stay where they were. The medians of half 0 and half 300 tell so themselves: at most 10 % of the pairs of windows have two
-// bands from the scatter and can be compared. In larger studies it was 9 %.
+// stay where they were. The medians of half 0 and half 300 tell so themselves: at most 10 % of the pairs of windows
+// have two bands from the scatter and can be compared. In larger studies it was 9 %.
 func TestHalfAndHalfIsNotCompared(t *testing.T) {
 	t.Parallel()
 	g := smallGrid(t, 60_001)

@@ -46,8 +46,8 @@ var shapes = map[string]func(u, p float64) float64{
 	},
 }
 
-// besideHeaps are laws whose median lies at or near the edge of a heap of equal values: zeros and spread values, and five
-// prices. The number is the percentage of users up to that edge.
+// besideHeaps are laws whose median lies at or near the edge of a heap of equal values: zeros and spread values, and
+// five prices. The number is the percentage of users up to that edge.
 var besideHeaps = func() (names []string) {
 	for _, percent := range []int{31, 35, 39, 43, 47, 51, 55, 59, 63, 67} {
 		edge := float64(percent) / 100

@@ -188,8 +188,8 @@ func TestScatterOfQueries(t *testing.T) {
 	}
 }
 
-// Where values repeat, a leap that has happened three times is usual. One incident leaps twice, and the next one is still
-// told from that. Values that do not repeat tell their noise themselves.
+// Where values repeat, a leap that has happened three times is usual. One incident leaps twice, and the next one is
+// still told from that. Values that do not repeat tell their noise themselves.
 func TestLeapsBetweenHeaps(t *testing.T) {
 	for name, c := range map[string]struct {
 		leaps   int

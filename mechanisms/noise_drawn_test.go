@@ -157,7 +157,8 @@ func TestWholeSumHasAllOfEpsilon(t *testing.T) {
 }
 
 // TestClippingSpendsAllOfEpsilon: the interval, the sums and the count of its own have the parts of ε and of ρ that are
-// said, exactly, and so they add up to all of it. With a θ of ½ and ⅓ the sums have ½ and ⅔ of what the own count leaves.
+// said, exactly, and so they add up to all of it. With a θ of ½ and ⅓ the sums have ½ and ⅔ of what the own count
+// leaves.
 func TestClippingSpendsAllOfEpsilon(t *testing.T) {
 	for _, text := range []string{"0.1", "0.3", "1", "7"} {
 		q := Query{Epsilon: dec(text), Grid: smallGrid(t, 1001)}

@@ -245,8 +245,8 @@ func cutOff(drawn *big.Int, least, most int64, b Bound) []Value {
 // Value is one value of a draw: a whole number on the scale of [Query.Scale], and how far it may be off.
 type Value struct {
 	Number int64
-	// Raw is the number before impossible ones were cut off, as numbers of users below 0 are. Its noise has a mean of 0,
-	// so it may be added up. It is nil where nothing is cut off.
+	// Raw is the number before impossible ones were cut off, as numbers of users below 0 are. Its noise has a mean of
+	// 0, so it may be added up. It is nil where nothing is cut off.
 	Raw *int64
 	Bound
 }

@@ -326,8 +326,8 @@ func TestAboveThresholdExtremes(t *testing.T) {
 	}
 }
 
-// It gives points of the whole cell that holds the quantile, and not its border. With 1000 users and an ε of 10 it stops
-// at another border with a probability of about e^{−1000·10/4}.
+// It gives points of the whole cell that holds the quantile, and not its border. With 1000 users and an ε of 10 it
+// stops at another border with a probability of about e^{−1000·10/4}.
 func TestAboveThresholdIsInTheCell(t *testing.T) {
 	g := smallGrid(t, 60001)
 	random := rand.NewChaCha8([32]byte{23})

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLargeSums: sums of large amounts in fine steps do not stop at 2^62 steps. A thousandth of the sum is three times the
-// largest value, and noise of an ε of 10 reaches it with a probability below e^{−20}, even with a third of ε.
+// TestLargeSums: sums of large amounts in fine steps do not stop at 2^62 steps. A thousandth of the sum is three times
+// the largest value, and noise of an ε of 10 reaches it with a probability below e^{−20}, even with a third of ε.
 func TestLargeSums(t *testing.T) {
 	g := grid(t, "0", "9000000", "0.000000001")
 	index, err := g.Parse([]byte("8999999"))
@@ -84,8 +84,8 @@ func TestSumsAreRoundedToTheNearestUnit(t *testing.T) {
 	}
 }
 
-// TestStoppedSums: where noise goes beyond the largest number, nothing is known of the error, and the sum is noise. Here
-// noise of the scale 10^26 does so in all but one of 10^7 draws.
+// TestStoppedSums: where noise goes beyond the largest number, nothing is known of the error, and the sum is noise.
+// Here noise of the scale 10^26 does so in all but one of 10^7 draws.
 func TestStoppedSums(t *testing.T) {
 	for lower, least := range map[string]int64{"-1000000000": -mostNumber, "0": 0} {
 		g := grid(t, lower, "1000000000", "1")

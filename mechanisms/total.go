@@ -22,8 +22,8 @@ type TotalQuery struct {
 	Buckets      *Bucketing
 	Levels       int
 	Cuts         []int64
-	// MaxTotal limits what one user adds to one group in a period. For a count or a histogram it is a number of windows,
-	// and nil means one. For a sum it is an amount in the unit of the values.
+	// MaxTotal limits what one user adds to one group in a period. For a count or a histogram it is a number of
+	// windows, and nil means one. For a sum it is an amount in the unit of the values.
 	MaxTotal *decimal.Decimal
 	// Epsilon > 0 is the ε of a period, for one user in one group.
 	Epsilon decimal.Decimal

@@ -6,8 +6,8 @@ import (
 	"github.com/louver/louver/mechanisms/internal/parameter"
 )
 
-// mostAdded is how many units a bound or a value has at most. So the total of thousands of values, and twice a total, is
-// an int64.
+// mostAdded is how many units a bound or a value has at most. So the total of thousands of values, and twice a total,
+// is an int64.
 const mostAdded = 1 << 50
 
 // Units reads the values of events that are added up before they are placed on a grid: as whole numbers of 10^−d. It is
@@ -24,8 +24,8 @@ type Units struct {
 // finer is how many decimal places more than the grid values have, if they fit.
 const finer = 3
 
-// Units returns how values are read that are added up. It refuses a grid whose bounds have more than 2^50 units at their
-// own precision: their sums would not fit.
+// Units returns how values are read that are added up. It refuses a grid whose bounds have more than 2^50 units at
+// their own precision: their sums would not fit.
 func (g *Grid) Units() (*Units, error) {
 	places := g.digits - 1
 	for d := min(places+finer, mostDigits); d >= places; d-- {

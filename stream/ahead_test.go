@@ -14,8 +14,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A service without windows ahead says so once, a minute after the last one is due, and does not end. With a stream that
-// has no end it says nothing, however long it works.
+// A service without windows ahead says so once, a minute after the last one is due, and does not end. With a stream
+// that has no end it says nothing, however long it works.
 func TestNoFiguresToCome(t *testing.T) {
 	const quarter = int64(15 * time.Minute)
 	for name, c := range map[string]struct {

@@ -198,8 +198,8 @@ func (s *schemas) Schema(_ context.Context, id codec.SchemaID) (codec.Registered
 	return codec.Registered{Format: "avro", Text: avroEvent}, nil
 }
 
-// TestRegistry reads records that name their schemas, before the datum or in a header of Kafka's. While the registry is out of reach the service waits, and then
-// every good record counts.
+// TestRegistry reads records that name their schemas, before the datum or in a header of Kafka's. While the registry is
+// out of reach the service waits, and then every good record counts.
 func TestRegistry(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		schema := avro.MustParse(avroEvent)

@@ -16,16 +16,16 @@ import (
 
 // TestLedgerOfFoundGroupsGoesBack takes the ledger back in time, as an older disk does: to before the last window of a
 // stream that follows the list of another one, to before all of them, and to before any discovery. No stage goes on:
-// another draw would be another loss that nobody pays for. Nobody is told a sum that is too small, and an audit names what
-// the ledger has lost.
+// another draw would be another loss that nobody pays for. Nobody is told a sum that is too small, and an audit names
+// what the ledger has lost.
 func TestLedgerOfFoundGroupsGoesBack(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		first, _, _ := strings.Cut(withFollower, "  - name: slow")
 		_, after, _ := strings.Cut(withFollower, "  - name: web")
 		w := newWorld(t, b, 2, first+"  - name: web"+after)
 		w.alternately(recent(groupEvents(0)))
-		// The web's records, of which two end the series of /shoes; and those of its follower, all of whose windows come
-		// later and have the last list.
+		// The web's records, of which two end the series of /shoes; and those of its follower, all of whose windows
+		// come later and have the last list.
 		const web, follower = groupRecords + 2, 10 * 2
 		publishes := func(records int) {
 			t.Helper()

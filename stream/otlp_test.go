@@ -177,8 +177,8 @@ func itemsOf(b codec.Batch, value []byte) (n int, reasons []codec.Reason) {
 	}
 }
 
-// TestOpenTelemetryBrokenRecord: a record whose frames do not fit hides an unknown number of people's items. Those before
-// the break count, it is rejected and copied once, and the windows that it may belong to are incomplete.
+// TestOpenTelemetryBrokenRecord: a record whose frames do not fit hides an unknown number of people's items. Those
+// before the break count, it is rejected and copied once, and the windows that it may belong to are incomplete.
 func TestOpenTelemetryBrokenRecord(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newWorld(t, b, 1, strings.Replace(exactly, theFields, telemetry, 1))

@@ -16,8 +16,8 @@ type BagSpec struct {
 	// Open says that names are not known before they come. An open bag has no list and no limit of groups: it keeps all
 	// that its users have, for a merger that knows the list. See [Bag.PutName].
 	Open bool
-	// Other says that the last of Groups is for all names that are not in Groups. It is chosen last: a user counts there
-	// only while fewer than MaxGroups of the other groups are theirs.
+	// Other says that the last of Groups is for all names that are not in Groups. It is chosen last: a user counts
+	// there only while fewer than MaxGroups of the other groups are theirs.
 	Other bool
 
 	// Adding says how totals become points, if the Policy adds. A bag that is only sealed needs none.
@@ -86,8 +86,8 @@ func (b *Bag) Expect(users int) { b.rows.reserve(users) }
 
 // Add adds a record of user u in the group with this index. Its event time is in Unix nanoseconds and its value is an
 // index on the grid (−1 and N+1 are beyond the bounds, and compare as integers). If the policy adds, it is a number of
-// units, at most [MostUnits] in size, or 1 for count. superseded says that the user already had a contribution here, and
-// one of the two, old or new, no longer counts.
+// units, at most [MostUnits] in size, or 1 for count. superseded says that the user already had a contribution here,
+// and one of the two, old or new, no longer counts.
 func (b *Bag) Add(u UserHash, group int, time, value int64) (superseded bool) {
 	added := row{user: u, order: b.order(u, time, value), value: value, group: int32(group)}
 	return b.addAt(b.rows.place(u), &added)

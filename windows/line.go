@@ -9,10 +9,10 @@ import (
 // A stream that adds up its events may count each record once at most. Choosing the last value of overlapping parts is
 // the same as choosing once; adding it up is not. So of a window, only the parts on the line of its cut count.
 //
-// Within one partition, in the order of the log, a mark continues the last mark before it whose To is its From and whose
-// Through is its After, whoever wrote that: these two numbers are all that a worker knows when it begins. The line of a
-// mark is the mark, the one that it continues, and so on. A part is on a line if its mark is. Parts without a mark are on
-// none. A window's cut is the first mark in the log that cuts it.
+// Within one partition, in the order of the log, a mark continues the last mark before it whose To is its From and
+// whose Through is its After, whoever wrote that: these two numbers are all that a worker knows when it begins. The
+// line of a mark is the mark, the one that it continues, and so on. A part is on a line if its mark is. Parts without a
+// mark are on none. A window's cut is the first mark in the log that cuts it.
 //
 // This counts each record below the cut exactly once:
 //
@@ -126,8 +126,8 @@ func (s *gathered) join(o *source, m *Mark, at int64, written time.Time) place {
 
 // misses reports whether the mark that a mark continues is missing, if it is not known. It is not missing if it is one
 // from before the reader began, or one that was forgotten: nothing of those matters. It is one of these if the mark
-// begins low enough, or says that the one before was written earlier than the first that the reader saw. So a reader that
-// begins between the marks of two workers misses nothing.
+// begins low enough, or says that the one before was written earlier than the first that the reader saw. So a reader
+// that begins between the marks of two workers misses nothing.
 func (c *chain) misses(m *Mark) bool {
 	return len(c.links) > 0 && m.From > max(c.lowest, c.floor) && (m.Since == 0 || m.Since >= c.began)
 }
@@ -186,8 +186,8 @@ func (c *chain) forget(next int64, over func(start int64) bool) {
 	}
 }
 
-// lineOf returns the place of the mark whose line has the parts of a window that count: its cut or, if the log no longer
-// has that, the last mark with a part of it.
+// lineOf returns the place of the mark whose line has the parts of a window that count: its cut or, if the log no
+// longer has that, the last mark with a part of it.
 func (s *gathered) lineOf(w Window, partition int) (p place) {
 	if c := s.source(partition).cut(w); c != nil {
 		return c.place

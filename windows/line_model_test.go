@@ -12,9 +12,9 @@ import (
 )
 
 // The model of line.go: workers of one partition, of which any may be a zombie or stop at any step. Batches reach the
-// log late, in part, or twice. Progress is stale or gone. Cuts come between, events come early, records are deleted before
-// they are read, and messages are deleted from the log. The readers are real gatherings: eager, late, or one that begins
-// anew where the log is still needed.
+// log late, in part, or twice. Progress is stale or gone. Cuts come between, events come early, records are deleted
+// before they are read, and messages are deleted from the log. The readers are real gatherings: eager, late, or one
+// that begins anew where the log is still needed.
 
 const (
 	modelStep  = int64(time.Minute) // of slices

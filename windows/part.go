@@ -12,10 +12,10 @@ import (
 
 // Part holds what the records of one input partition between two offsets contribute to one slice of a stream.
 //
-// Parts of one slice merge in any order, and may overlap: each policy that chooses does so by a total order, so choosing
-// among chosen records gives the same result as choosing among all. Where contributions add up, [Gathering.Parts] returns
-// parts that do not overlap. This needs the users' hashes, so every part has them: see
-// the package documentation.
+// Parts of one slice merge in any order, and may overlap: each policy that chooses does so by a total order, so
+// choosing among chosen records gives the same result as choosing among all. Where contributions add up,
+// [Gathering.Parts] returns parts that do not overlap. This needs the users' hashes, so every part has them: see the
+// package documentation.
 type Part struct {
 	Origin
 	Slice   Window

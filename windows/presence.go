@@ -14,8 +14,8 @@ type PresenceRule struct {
 	// to the next.
 	Windows int64
 	Every   time.Duration
-	// Groups is how many groups the stream has, at least 1. MaxGroups is in how many of them one user counts at the same
-	// time, from 1 to Groups.
+	// Groups is how many groups the stream has, at least 1. MaxGroups is in how many of them one user counts at the
+	// same time, from 1 to Groups.
 	Groups, MaxGroups int
 	// Keep is for how many windows a user keeps a group in which they are no longer active.
 	Keep int64
@@ -31,8 +31,8 @@ type PresenceRule struct {
 // they were not active in it.
 //
 // So a user is active in at most MaxGroups groups in any Keep + 1 windows in a row. Whether a user is active depends
-// only on that user's own records, the schedule and the key. So removing all that one user ever sent changes each number
-// by 0 or 1, and at most MaxGroups of them within so many windows. A Presence is not safe for concurrent use.
+// only on that user's own records, the schedule and the key. So removing all that one user ever sent changes each
+// number by 0 or 1, and at most MaxGroups of them within so many windows. A Presence is not safe for concurrent use.
 type Presence struct {
 	rule PresenceRule
 	// users has a row for each user and group: order is the number of the last window in which the user counted there.
@@ -194,9 +194,9 @@ func (p *Presence) Snapshot() []byte {
 	return compress(data)
 }
 
-// RestorePresence returns the presence of a snapshot. It goes on with the window after the one that had begun, or begins
-// that one again. A snapshot that is damaged, or was taken under another rule, is an error: its users would count by the
-// wrong rule.
+// RestorePresence returns the presence of a snapshot. It goes on with the window after the one that had begun, or
+// begins that one again. A snapshot that is damaged, or was taken under another rule, is an error: its users would
+// count by the wrong rule.
 func RestorePresence(rule PresenceRule, snapshot []byte) (*Presence, error) {
 	r := openSnapshot(snapshot, presenceVersion)
 	for _, want := range rule.numbers() {

@@ -61,8 +61,8 @@ func TestPresenceVectors(t *testing.T) {
 }
 
 // TestPresenceByBruteForce takes random events through bags, payloads and mergers of several passes. After each window
-// the numbers are what a plain reading of the rule says, whether it was written down and restored there or not, and also
-// where windows were left out. Nobody is active in more groups within Keep windows than they may.
+// the numbers are what a plain reading of the rule says, whether it was written down and restored there or not, and
+// also where windows were left out. Nobody is active in more groups within Keep windows than they may.
 func TestPresenceByBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		groups := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,3}`), 1, 4, rapid.ID).Draw(t, "groups")

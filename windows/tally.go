@@ -14,8 +14,8 @@ type TallySpec struct {
 	Period    Window // the names of a user take turns from one period to the next, by its start
 	Hasher    *Hasher
 
-	// May says whether a name can be found. Others take no place among a user's names, and are not counted. nil: all can.
-	// It must not depend on data.
+	// May says whether a name can be found. Others take no place among a user's names, and are not counted. nil: all
+	// can. It must not depend on data.
 	May func(name string) bool
 	// Last says whether a name comes last among a user's names. nil: none does. It may depend on what was published.
 	Last func(name string) bool
@@ -23,8 +23,8 @@ type TallySpec struct {
 	// perhaps several times, for each user who has any record in the period. nil leaves nobody out.
 	Counts func(u UserHash) bool
 
-	// Draw says what to publish of a name for which so many users count, if anything. It is asked once for each name for
-	// which somebody counts, in no order that tells anything.
+	// Draw says what to publish of a name for which so many users count, if anything. It is asked once for each name
+	// for which somebody counts, in no order that tells anything.
 	Draw func(users int64) (value int64, found bool, err error)
 	// Most is how many names are found at most: those with the greatest values, and of equal ones the lesser names. 0:
 	// all.

@@ -99,9 +99,9 @@ func TestADevelopmentLedgerIsRefused(t *testing.T) {
 	}
 }
 
-// TestAuditOfAFollower does the same with a stream whose groups are found and one that follows its list. A name comes to
-// the list, and leaves it in the middle. The account of each stream is that of its own windows, and discoveries are paid
-// by the stream that has them.
+// TestAuditOfAFollower does the same with a stream whose groups are found and one that follows its list. A name comes
+// to the list, and leaves it in the middle. The account of each stream is that of its own windows, and discoveries are
+// paid by the stream that has them.
 func TestAuditOfAFollower(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Fake(t)
@@ -163,7 +163,8 @@ func TestAuditOfAFollower(t *testing.T) {
 		}
 	}
 	ask(&spent, "budget")
-	// A user may be in two groups of the follower, whose 350 windows cost 2 · 30. Discoveries cost 24, windows of web 30.
+	// A user may be in two groups of the follower, whose 350 windows cost 2 · 30. Discoveries cost 24, windows of web
+	// 30.
 	if got, want := fmt.Sprint(spent.Streams), "[{slow 21000} {web 24360}]"; got != want {
 		t.Errorf("spent %s, want %s", got, want)
 	}

@@ -204,8 +204,8 @@ func TestInitTopics(t *testing.T) {
 			",")+", or you may not describe it; there are Empty.Topic_1, a.ledger, array, binary, ")
 }
 
-// With expected users, init proposes windows that make their number useful at ε 1 a day, and says how far off it is. With
-// too few it says that.
+// With expected users, init proposes windows that make their number useful at ε 1 a day, and says how far off it is.
+// With too few it says that.
 func TestInitForExpectedUsers(t *testing.T) {
 	for users, want := range map[string]struct{ size, errorOf, median, count, rough string }{
 		"3000": {"1h", "300", "0.031", "0.01", ""}, "1000": {"3h", "97", "0.094", "0.031", ""},

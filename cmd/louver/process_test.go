@@ -201,8 +201,8 @@ func TestZombieWritesNothing(t *testing.T) {
 	}
 }
 
-// TestHangupReadsTheFilesAgain adds a stream to the file of a running process. A broken file and one that the app refuses
-// change nothing before that. The windows of the stream that was there stay exact.
+// TestHangupReadsTheFilesAgain adds a stream to the file of a running process. A broken file and one that the app
+// refuses change nothing before that. The windows of the stream that was there stay exact.
 func TestHangupReadsTheFilesAgain(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Fake(t)

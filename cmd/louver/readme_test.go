@@ -152,8 +152,8 @@ func TestReadmeBlocks(t *testing.T) {
 	}
 }
 
-// The streams of contributions that add up, in the README and in STREAMS.md, are sound as they stand there, and check says
-// of each what a user counts with and what is published.
+// The streams of contributions that add up, in the README and in STREAMS.md, are sound as they stand there, and check
+// says of each what a user counts with and what is published.
 func TestExamplesOfAddingAreSound(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
 	text := readme(t) + document(t, filepath.Join("deploy", "STREAMS.md"))

@@ -111,8 +111,8 @@ func TestReleaseOffersEveryMechanism(t *testing.T) {
 	}
 }
 
-// A third of the users far away is not cut off from a mean, nor a tenth of buyers from a sum: half of the draws are near
-// the truth, and all of them are what their band, their quality and cut_95 say of them.
+// A third of the users far away is not cut off from a mean, nor a tenth of buyers from a sum: half of the draws are
+// near the truth, and all of them are what their band, their quality and cut_95 say of them.
 func TestReleaseCutsNobodyOff(t *testing.T) {
 	many := func(first string, n int, second string, m int) string {
 		return strings.Repeat(first+"\n", n) + strings.Repeat(second+"\n", m)

@@ -87,8 +87,8 @@ func TestReleaseTotalOfAShortDay(t *testing.T) {
 	}
 }
 
-// TestReleaseTotalSaysItsBand: a total of few users says how many there are at most, and not a range below 0. In JSON it
-// has the same band.
+// TestReleaseTotalSaysItsBand: a total of few users says how many there are at most, and not a range below 0. In JSON
+// it has the same band.
 func TestReleaseTotalSaysItsBand(t *testing.T) {
 	t.Parallel()
 	const nobody = "ts,who,spent\n2026-11-20T08:00:00Z,u,1\n"

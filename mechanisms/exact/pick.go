@@ -35,8 +35,8 @@ func (s *Source) Pick(weights []float64, slack float64, long func(prec uint) []I
 		}
 		sum = upTo
 	}
-	// In whatever order weights are added, each addition rounds by at most 2^−53 of the total, x is off by at most slack +
-	// 2^−52 + 2^−64 of it, and the omitted weights are less than 10^−33 of it.
+	// In whatever order weights are added, each addition rounds by at most 2^−53 of the total, x is off by at most
+	// slack + 2^−52 + 2^−64 of it, and the omitted weights are less than 10^−33 of it.
 	margin := total * (4*slack + float64(len(weights)+4)*0x1p-51)
 	for i := first; i < len(weights); i++ {
 		before, w := sum, weights[i]

@@ -52,8 +52,8 @@ type Figure struct {
 	// Quality is the value's likely quality with the expected number of users. It is "" if that number or the error is
 	// unknown. Without a count that is released, only Noise is foretold of figures that need one to be judged.
 	Quality mechanisms.Quality `json:"quality,omitempty"`
-	// OutsideShare is how many users, of all, a draw says at most to be outside the interval to which values are cut: in
-	// half of the draws under the shape.
+	// OutsideShare is how many users, of all, a draw says at most to be outside the interval to which values are cut:
+	// in half of the draws under the shape.
 	OutsideShare *float64 `json:"outside_share_95,omitempty"`
 	// TypicalError and Error95 are exceeded with probability at most 50 % and 5 % under the shape, in the unit of the
 	// values. They are measured from the statistic of the actual users.

@@ -12,8 +12,8 @@ import (
 type Outlook struct {
 	// Noise is the number of users below which the figure is mostly [mechanisms.Noise].
 	Noise int64
-	// Useful is the number of users from which it is mostly [mechanisms.Useful]. It is 0 for a quantile: that depends on
-	// how far the values lie apart, and only a shape tells.
+	// Useful is the number of users from which it is mostly [mechanisms.Useful]. It is 0 for a quantile: that depends
+	// on how far the values lie apart, and only a shape tells.
 	Useful int64
 }
 

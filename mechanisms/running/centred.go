@@ -13,8 +13,8 @@ import (
 )
 
 // centred draws how many persons are active at the end of each leaf, less most of its recent mean: see [NewCentred]. An
-// [Open] is E, which is a mean of the counts, and the count of the leaf that is not finished. A [Known] is the same mean
-// of the estimates, and the last estimate. Both means and the estimate are in units of 2^−24 persons.
+// [Open] is E, which is a mean of the counts, and the count of the leaf that is not finished. A [Known] is the same
+// mean of the estimates, and the last estimate. Both means and the estimate are in units of 2^−24 persons.
 type centred struct {
 	name string
 	law  *centring
@@ -125,8 +125,8 @@ func NewCentredGaussian(leaves, groups int64, epsilon decimal.Decimal) (Active, 
 // finish computes the errors of estimates from the variance of Z in units of 2^−24 persons, and the 95 % point of the
 // noise in units of σ.
 //
-// The error of an estimate is n_t = Z_t + r·d_t, where d is the mean of earlier errors: d_{t+1} = (1 − u/D)·d_t + u·Z_t.
-// So its variance is 1 + r²uD/(2 − u/D) times that of Z in the long run, and less before.
+// The error of an estimate is n_t = Z_t + r·d_t, where d is the mean of earlier errors: d_{t+1} = (1 − u/D)·d_t +
+// u·Z_t. So its variance is 1 + r²uD/(2 − u/D) times that of Z in the long run, and less before.
 func (c *centred) finish(variance, reach float64) {
 	u, d := 1/float64(c.law.tau), float64(c.law.d)
 	r := 1 - 1/d

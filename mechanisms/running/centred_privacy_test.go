@@ -240,8 +240,8 @@ func TestTouched(t *testing.T) {
 	}
 }
 
-// TestGroups has a person move on from group to group once they have not been active in one for a day. No day shifts the
-// draws of all groups together by more than one group's noise covers. A person who moves on at once goes beyond it.
+// TestGroups has a person move on from group to group once they have not been active in one for a day. No day shifts
+// the draws of all groups together by more than one group's noise covers. A person who moves on at once goes beyond it.
 func TestGroups(t *testing.T) {
 	for _, leaves := range []int64{12, 24, 96} {
 		l, err := newCentring(leaves, 3, decimal.NewFromInt(1))

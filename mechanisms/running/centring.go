@@ -10,20 +10,20 @@ import (
 // centring is how far one person can shift what [NewCentred] draws.
 //
 // With T leaves a day, u = 1/τ, τ = ⌈√(2T)⌉, D = (4τ)^⅓ to the nearest, and r = 1 − 1/D. Days of fewer than 12 leaves
-// have r = 0. Let p_t ∈ {0, 1} say whether a person is active at the end of leaf t, after any past, and e be the mean of
-// p. Then over any T leaves in a row
+// have r = 0. Let p_t ∈ {0, 1} say whether a person is active at the end of leaf t, after any past, and e be the mean
+// of p. Then over any T leaves in a row
 //
 //	Σ(p_t − r·e_t)² ≤ W₂ = w₂·T + s₂    and    Σ|p_t − r·e_t| ≤ W₁ = w₁·T + s₁.
 //
-// Proof. Let V(e) = A·e² + B·e, and w be the greatest value of term + V(e′) − V(e) for any e in [0, 1] and both p, where
-// term is that of the sum, and e′ the mean after the leaf. Over n leaves V telescopes, so a sum is at most w·n +
+// Proof. Let V(e) = A·e² + B·e, and w be the greatest value of term + V(e′) − V(e) for any e in [0, 1] and both p,
+// where term is that of the sum, and e′ the mean after the leaf. Over n leaves V telescopes, so a sum is at most w·n +
 // V(e_1) − V(e_{n+1}), and s is the greatest less the least value of V on [0, 1]. This holds for any A and B. Those
 // below make W₂ about T/4 + 0.6τ and W₁ about T/2 + 0.6τ; a test finds histories that come to within a tenth. ∎
 //
 // Groups: a person who has given up a group leaves r·e behind in it, and is active in no other one for T leaves. Let
-// them be active in the next group in j of T leaves. What they left behind adds at most r²(1−u)^{2(T−j)}/(1 − (1−u)²) to
-// w₂·j + s₂, which is convex in j. So it is the most where j is T, or 0, where W₂ is far larger. Groups before that one
-// add a geometric series. The same holds for W₁.
+// them be active in the next group in j of T leaves. What they left behind adds at most r²(1−u)^{2(T−j)}/(1 − (1−u)²)
+// to w₂·j + s₂, which is convex in j. So it is the most where j is T, or 0, where W₂ is far larger. Groups before that
+// one add a geometric series. The same holds for W₁.
 //
 // In whole numbers: means are in units of 2^−24 persons, and each step rounds. Two means that differ by one person
 // differ by their ideal and less than τ units, so that a shift is off by at most τ + 1 units. W₂ gets a factor of 1 +
@@ -51,7 +51,8 @@ func (s storage) bound(n int64) *big.Rat {
 	return sum.Add(sum, s.s).Add(sum, s.behind)
 }
 
-// touched is the most of a sum over all leaves, of a person who is active in n leaves in a row only. e is 0 before them.
+// touched is the most of a sum over all leaves, of a person who is active in n leaves in a row only. e is 0 before
+// them.
 func (s storage) touched(n int64) *big.Rat {
 	sum := new(big.Rat).Mul(s.w, new(big.Rat).SetInt64(n))
 	return sum.Add(sum, s.left).Add(sum, s.behind)

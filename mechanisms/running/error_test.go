@@ -10,14 +10,14 @@ import (
 )
 
 // simulatedDays is how many days are simulated. At most 5 % of the totals after a leaf may be beyond error_95. With n
-// days and a share of 5 %, 6 % or more are seen with a probability of e^{−n·KL(0.06, 0.05)} at most (Chernoff), KL(0.06,
-// 0.05) = 0.06·ln 1.2 + 0.94·ln(0.94/0.95) = 9.9·10^−4: for n = 20,000 and 312 leaves that is 312 · 2.5·10^−9 < 10^−6.
-// Errors that are a quarter too small have a share of about 10 % where the noise is large. They are found: 2000 of so
-// many days are then expected to miss, give or take 42, where 1200 may.
+// days and a share of 5 %, 6 % or more are seen with a probability of e^{−n·KL(0.06, 0.05)} at most (Chernoff),
+// KL(0.06, 0.05) = 0.06·ln 1.2 + 0.94·ln(0.94/0.95) = 9.9·10^−4: for n = 20,000 and 312 leaves that is 312 · 2.5·10^−9
+// < 10^−6. Errors that are a quarter too small have a share of about 10 % where the noise is large. They are found:
+// 2000 of so many days are then expected to miss, give or take 42, where 1200 may.
 const simulatedDays = 20_000
 
-// TestErrorsOfDays simulates days with noise of the exact law, and compares totals with the truth at every quarter of an
-// hour: of days of quarters, and of minutes.
+// TestErrorsOfDays simulates days with noise of the exact law, and compares totals with the truth at every quarter of
+// an hour: of days of quarters, and of minutes.
 func TestErrorsOfDays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a second")

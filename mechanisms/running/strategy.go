@@ -70,7 +70,8 @@ type Period struct {
 	// Longest is the most leaves that a period may have, at least Leaves.
 	Longest int64
 	// Parts is how many sums run side by side to each of which one person adds, such as the users of a bucket and those
-	// of a group of buckets. Each has an equal part of ε or ρ, and the promise is for all of them together. 0 means one.
+	// of a group of buckets. Each has an equal part of ε or ρ, and the promise is for all of them together. 0 means
+	// one.
 	Parts int64
 }
 

@@ -69,8 +69,8 @@ func logNormalDensity(x float64) float64 { return -x*x/2 - math.Log(2*math.Pi)/2
 func gaussianDensity() density { return density{log: logNormalDensity, survival: tail} }
 
 // overNormal integrates f against the standard normal law by the trapezoidal rule, which converges exponentially here:
-// an f that is bounded within a distance a of the real line leaves an error of about e^{a²/2 − 2πa/step}. That of lln is
-// bounded for a ≤ π/(2σ), more than 4: the error is less than 10⁻⁸⁰.
+// an f that is bounded within a distance a of the real line leaves an error of about e^{a²/2 − 2πa/step}. That of lln
+// is bounded for a ≤ π/(2σ), more than 4: the error is less than 10⁻⁸⁰.
 func overNormal(f func(x float64) float64) float64 {
 	sum := 0.0
 	const step = 1. / 8
@@ -94,8 +94,9 @@ func llnDensity(sigma float64) density {
 					high = x
 				}
 			}
-			// The exponent falls as fast as −(x − mode)²/2 at least, and nowhere on the table as fast as 49 times that: the
-			// trapezoidal rule is off by about e^{−2π²/(49·step²)} < 10⁻¹⁰ of the sum, and what lies beyond 9 by less.
+			// The exponent falls as fast as −(x − mode)²/2 at least, and nowhere on the table as fast as 49 times that:
+			// the trapezoidal rule is off by about e^{−2π²/(49·step²)} < 10⁻¹⁰ of the sum, and what lies beyond 9 by
+			// less.
 			sum := 0.0
 			const step = 1. / 8
 			for x := low - 9; x <= low+9; x += step {

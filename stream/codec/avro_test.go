@@ -127,8 +127,8 @@ func TestAvroNumberInAText(t *testing.T) {
 	}
 }
 
-// Where events of several kinds are in one topic, a record's schema is a union of records. A field that only some have is
-// missing in the others.
+// Where events of several kinds are in one topic, a record's schema is a union of records. A field that only some have
+// is missing in the others.
 func TestAvroUnionOfRecords(t *testing.T) {
 	const orders = `[{"type": "record", "name": "Paid", "fields": [{"name": "who", "type": "string"},
 		{"name": "of", "type": ["null", "string", {"type": "record", "name": "Sum", "fields": [

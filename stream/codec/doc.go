@@ -5,9 +5,9 @@
 // the public grid. Whether a record is rejected depends on that record alone, so one person's bad record never affects
 // another's. [Reason] lists what can be wrong.
 //
-// A format finds the fields of a record (json.go, csv.go): the four of an event, and those of conditions. It passes them
-// as typed texts to the rules that all formats share. These see whether the record meets the conditions (where.go), and
-// then check the fields and make the event (rules.go). A new format needs one file and one row of the
+// A format finds the fields of a record (json.go, csv.go): the four of an event, and those of conditions. It passes
+// them as typed texts to the rules that all formats share. These see whether the record meets the conditions
+// (where.go), and then check the fields and make the event (rules.go). A new format needs one file and one row of the
 // table [Formats].
 //
 // # JSON
@@ -47,6 +47,6 @@
 //
 // A record is an export request of OTLP, in Protocol Buffers or JSON, and holds many items: spans, log records or data
 // points. A [Batch] reads them one by one. Whether an item counts depends only on itself, its resource and its scope. A
-// bare field is an attribute of the item, or else of its resource; paths of OTTL say exactly where. Items without a user
-// are skipped.
+// bare field is an attribute of the item, or else of its resource; paths of OTTL say exactly where. Items without a
+// user are skipped.
 package codec

@@ -37,16 +37,16 @@ type Headers interface {
 // Decoder reads records of one stream. It is not safe for concurrent use.
 type Decoder interface {
 	// Decode reads a record into e. It returns OK, or Unwanted, or the first of the reasons, in their order, that the
-	// record is rejected for; e is then undefined. A record that cannot be parsed is malformed, wanted or not. Decode keeps nothing of the record beyond the next call and does not change
-	// it.
+	// record is rejected for; e is then undefined. A record that cannot be parsed is malformed, wanted or not. Decode
+	// keeps nothing of the record beyond the next call and does not change it.
 	Decode(r Record, e *Event) Reason
 	// Skipped says more about why Decode has just returned Unwanted.
 	Skipped() Skip
 	// Missing reports whether the last rejection, with BadValue, BadUser, BadTime or BadGroup, was because the field is
 	// missing altogether.
 	Missing() bool
-	// Doubt says what the value of a record may be that Decode has just rejected with BadValue, in words that go on from
-	// "the record"; "" if nothing is known. It tells nothing of the value itself.
+	// Doubt says what the value of a record may be that Decode has just rejected with BadValue, in words that go on
+	// from "the record"; "" if nothing is known. It tells nothing of the value itself.
 	Doubt() string
 	// Cause says why a record is malformed that Decode has just found to be so, in words that go on from "the record".
 	// It names what was expected, fields of the Spec and numbers of schemas, and no value.

@@ -15,7 +15,8 @@ type Format struct {
 	Columnar bool
 	// Batched formats have many items in a record: their decoders are a [Batch].
 	Batched bool
-	// Value and Time are the defaults of these fields; "" if they have none of their own. Where has those of conditions.
+	// Value and Time are the defaults of these fields; "" if they have none of their own. Where has those of
+	// conditions.
 	Value, Time string
 	Where       []Condition
 	new         func(Spec, rules) (Decoder, error) // of a checked Spec

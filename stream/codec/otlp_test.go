@@ -200,8 +200,8 @@ func plainly(t testing.TB, s codec.Spec, fields func(field string) string) answe
 	return a
 }
 
-// TestOTLPReadsAsPlainly compares the walks with a plain reading, in each encoding. What they say of an item is the same
-// if it is alone in a record: so it depends on nothing but itself, its resource and its scope.
+// TestOTLPReadsAsPlainly compares the walks with a plain reading, in each encoding. What they say of an item is the
+// same if it is alone in a record: so it depends on nothing but itself, its resource and its scope.
 func TestOTLPReadsAsPlainly(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		data := requestOf(rt)

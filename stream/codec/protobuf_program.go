@@ -90,9 +90,9 @@ func protobufParts(m protoreflect.MessageDescriptor) []protoreflect.FieldDescrip
 	return []protoreflect.FieldDescriptor{first, second}
 }
 
-// protobufNothing is a field of which a message has nothing. Where a record cannot tell a zero from nothing, the zero is
-// a value and meets conditions, but is neither a user, a group nor a time. A bool that is not there is false. A wrapper that is set has a value,
-// also if that is a zero.
+// protobufNothing is a field of which a message has nothing. Where a record cannot tell a zero from nothing, the zero
+// is a value and meets conditions, but is neither a user, a group nor a time. A bool that is not there is false. A
+// wrapper that is set has a value, also if that is a zero.
 func protobufNothing(r role, fd protoreflect.FieldDescriptor) field {
 	if !wraps(fd.ContainingMessage()) && (fd.HasPresence() ||
 		r != roleValue && r < numRoles && fd.Kind() != protoreflect.BoolKind) {

@@ -11,8 +11,8 @@ import (
 type Preparer interface {
 	Decoder
 	// Prepare sees whether the schemas that a record names are known. It does not wait. If one is not, ok is false, and
-	// Prepare is to be called again once [Schemas] knows that schema. Until then Decode would reject the record, or take
-	// its whole key for the user.
+	// Prepare is to be called again once [Schemas] knows that schema. Until then Decode would reject the record, or
+	// take its whole key for the user.
 	Prepare(r Record) (w Wanted, ok bool)
 }
 

@@ -10,7 +10,8 @@ import (
 
 // Schema says how the records of a format with schemas are laid out.
 type Schema struct {
-	// Registry says that each record names its schema by a [SchemaID], and that a registry has it. Then the rest is empty.
+	// Registry says that each record names its schema by a [SchemaID], and that a registry has it. Then the rest is
+	// empty.
 	Registry bool
 	// Text is the schema: JSON for avro; for protobuf a set of file descriptors (FileDescriptorSet), in base64.
 	Text string

@@ -36,8 +36,8 @@ type Spec struct {
 	Value string
 	// Time is a field, or TimestampField. Defaults to TimestampField.
 	Time string
-	// Clock is the field of the time of day, if Time has only the date. It is a text, and so is Time then. A space comes
-	// between them. Defaults to none.
+	// Clock is the field of the time of day, if Time has only the date. It is a text, and so is Time then. A space
+	// comes between them. Defaults to none.
 	Clock string
 	// Zone is the zone of times that name none. Defaults to nil: they are rejected.
 	Zone *time.Location
@@ -51,8 +51,8 @@ type Spec struct {
 	Schema Schema
 	// Registry has the schemas. Required if they are in one.
 	Registry Schemas
-	// Groups is the public list. Required if Group is given, unless the Spec is open. Names of records are compared with
-	// it in their canonical form.
+	// Groups is the public list. Required if Group is given, unless the Spec is open. Names of records are compared
+	// with it in their canonical form.
 	Groups []string
 	// Open says that there is no list: any name is a group, in its canonical form. It requires Group.
 	Open bool
@@ -60,8 +60,8 @@ type Spec struct {
 	MaxFuture time.Duration
 	// Grid is the public grid of values, or reads them as whole numbers of units. Required with Value.
 	Grid Grid
-	// Where has the conditions, in the order of their fields. Records that do not meet all of them are skipped. Defaults
-	// to none: every record counts.
+	// Where has the conditions, in the order of their fields. Records that do not meet all of them are skipped.
+	// Defaults to none: every record counts.
 	Where []Condition
 }
 

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The functions of this file make fields of values that are no texts on the wire. What fits into no field without a text
-// is written into a buffer, which the field then is.
+// The functions of this file make fields of values that are no texts on the wire. What fits into no field without a
+// text is written into a buffer, which the field then is.
 
 // whole is a whole number.
 func whole(n int64) field { return field{kind: exact, n: n} }

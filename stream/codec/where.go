@@ -193,9 +193,9 @@ func (s Spec) Skips() (all []Reason) {
 	return all
 }
 
-// onlyDeltas reports whether points of sums are skipped that are not said to be differences. A cumulative sum is a total
-// so far: published as values, its points would count all that was before again and again. A Spec that asks for totals
-// by their name gets them.
+// onlyDeltas reports whether points of sums are skipped that are not said to be differences. A cumulative sum is a
+// total so far: published as values, its points would count all that was before again and again. A Spec that asks for
+// totals by their name gets them.
 func (s Spec) onlyDeltas() bool {
 	return s.Format == otlpMetrics.name &&
 		!slices.ContainsFunc(s.Where, func(c Condition) bool { return c.Field == otlpTemporalityName })

@@ -25,8 +25,8 @@ type Total struct {
 	AtMost int64
 }
 
-// Adder is a figure that adds up what users have over the periods of a calendar: a [*Total], or one that embeds a total.
-// Adds returns the total.
+// Adder is a figure that adds up what users have over the periods of a calendar: a [*Total], or one that embeds a
+// total. Adds returns the total.
 type Adder interface {
 	Figure
 	Adds() *Total

@@ -2,8 +2,8 @@
 // that reads the output topics and nothing else, in a consumer group of its own.
 //
 // A figure is sent at least once: the offset is committed after the backend has said that it took the figure. Figures
-// never change, so one that is sent twice is the same point again. While the backend takes nothing, the worker waits and
-// Kafka keeps the rest. What a topic's retention deletes meanwhile is lost, and counted.
+// never change, so one that is sent twice is the same point again. While the backend takes nothing, the worker waits
+// and Kafka keeps the rest. What a topic's retention deletes meanwhile is lost, and counted.
 //
 // Each partition has a worker, which sends one request at a time. All records of a series are in one partition, so its
 // points arrive in order.

@@ -364,8 +364,8 @@ func TestRefusedFigure(t *testing.T) {
 	})
 }
 
-// A process that is killed after the backend has taken figures, and before it has noted that, sends them again: the same
-// points.
+// A process that is killed after the backend has taken figures, and before it has noted that, sends them again: the
+// same points.
 func TestKilledBetweenAnswerAndCommit(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		topic, to := b.Topic(t, 1, forEver), &backend{}

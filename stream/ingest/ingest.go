@@ -8,10 +8,10 @@
 // take more than their share of memory. So neither a long window nor a backlog needs more memory. A mark follows the
 // parts. It says which records they hold and which windows are cut. Once the broker has acknowledged the parts and the
 // mark, the progress advances, and a new worker would begin there. Reading some records twice is harmless: see
-// [windows.Part]. Where contributions add up, the reader of the marks finds a line of them that has each record once. It
-// relies on this: parts come before their mark, and both reach the log before anything that follows; a mark begins where
-// the worker's last one ended, or at the progress, which is the end of a mark that the broker has acknowledged; and a mark
-// ends at every cut.
+// [windows.Part]. Where contributions add up, the reader of the marks finds a line of them that has each record once.
+// It relies on this: parts come before their mark, and both reach the log before anything that follows; a mark begins
+// where the worker's last one ended, or at the progress, which is the end of a mark that the broker has acknowledged;
+// and a mark ends at every cut.
 //
 // A partition's worker has a reader, which says what is read into which streams. Its other parts share that: outage,
 // cutter, writer (of bags), undecided, copies and report. partition.go says in which order they work.

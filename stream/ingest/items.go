@@ -15,8 +15,8 @@ import (
 
 // Records of some formats hold many items, each of them one person's event: see [codec.Batch]. A record is read in
 // parts of so many items. All lanes take a part before the next one is decoded, so that lanes share what was decoded
-// and memory is bounded. Cuts, marks, positions and progress stay at records: an item counts in a window if its record lies
-// below the cut. Whether an item counts depends on nothing else that is in its record.
+// and memory is bounded. Cuts, marks, positions and progress stay at records: an item counts in a window if its record
+// lies below the cut. Whether an item counts depends on nothing else that is in its record.
 
 // partItems is how many items a part has at most.
 const partItems = 1024

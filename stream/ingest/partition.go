@@ -384,8 +384,8 @@ const keepTimeout = 5 * time.Second
 
 // renewed checks whether the topic was deleted and recreated. If so, it continues at the start of the new topic,
 // whatever its length, because none of its records counts as read. Some may have been read already, at offsets of the
-// old topic. They are read again. That is harmless, unless contributions add up: then events of up to five seconds count
-// twice in their users' contributions, in windows that are incomplete. The base grows, so offsets still increase.
+// old topic. They are read again. That is harmless, unless contributions add up: then events of up to five seconds
+// count twice in their users' contributions, in windows that are incomplete. The base grows, so offsets still increase.
 func (p *reader) renewed(ctx context.Context, age time.Duration) (bool, error) {
 	id, err := p.topics.of(ctx, p.Env, p.at.Topic, age)
 	if err != nil || id == "" || id == p.id || id == p.former {

@@ -170,10 +170,10 @@ func (l lane) add(offset int64, rec *fetch.Record) verdict {
 // decoding decodes the records of one partition, once for all streams whose specs are equal.
 //
 // A partition's worker fetches each page once, for all streams of the topic, and offers each record to every stream in
-// turn. Most streams of a topic read its records in the same way: they differ in windows, releases or policy. They share
-// a decoding. The first of them that takes a record decodes it and hashes its user, and the others use the result.
-// Nothing else is shared. Each stream has its own position, bags, cuts, horizon, counts and copies. A stream that is
-// ahead of others asks for no record below its position, so streams at different positions may share too.
+// turn. Most streams of a topic read its records in the same way: they differ in windows, releases or policy. They
+// share a decoding. The first of them that takes a record decodes it and hashes its user, and the others use the
+// result. Nothing else is shared. Each stream has its own position, bags, cuts, horizon, counts and copies. A stream
+// that is ahead of others asks for no record below its position, so streams at different positions may share too.
 //
 // Whether a record is rejected follows from the record and the spec alone, so a shared answer is the one that the
 // stream would have found itself. Specs that differ in anything share nothing, even if only their groups or bounds

@@ -58,8 +58,8 @@ const (
 const (
 	// mostDenied is how many numbers the registry may deny in a minute. Then no new ones are asked for.
 	mostDenied = 10
-	// mostDeniedOften is that limit for numbers that mostRecords records name, or more. Numbers that are no schemas differ
-	// mostly from record to record, and must not keep a new schema from being found.
+	// mostDeniedOften is that limit for numbers that mostRecords records name, or more. Numbers that are no schemas
+	// differ mostly from record to record, and must not keep a new schema from being found.
 	mostDeniedOften, mostRecords = 20, 3
 	// denialPause is the least time between a request that found nothing and the next one.
 	denialPause = 50 * time.Millisecond

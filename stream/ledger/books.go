@@ -288,8 +288,9 @@ func (b *Books) Paid(name, stream string) PaidElsewhere {
 	return paid
 }
 
-// withPaidElsewhere adds what earlier budgets had paid for the stream to own, which is what the entry's budget has paid. nil
-// means that no ε bounds it. A budget that has been taken over since is left out, because own has its charges.
+// withPaidElsewhere adds what earlier budgets had paid for the stream to own, which is what the entry's budget has
+// paid. nil means that no ε bounds it. A budget that has been taken over since is left out, because own has its
+// charges.
 func (e Entry) withPaidElsewhere(own *decimal.Decimal) *decimal.Decimal {
 	for _, spent := range e.PaidElsewhere.Without(append(slices.Clone(e.Continues), e.Budget)) {
 		if own == nil || spent == nil {
@@ -300,8 +301,8 @@ func (e Entry) withPaidElsewhere(own *decimal.Decimal) *decimal.Decimal {
 	return own
 }
 
-// PaidElsewhere is what earlier budgets of a stream had paid for it, by name: budgets whose spending the present one does not
-// count. nil means that no ε bounds it.
+// PaidElsewhere is what earlier budgets of a stream had paid for it, by name: budgets whose spending the present one
+// does not count. nil means that no ε bounds it.
 type PaidElsewhere map[string]*decimal.Decimal
 
 // Without returns a copy without some budgets, or nil if none is left.

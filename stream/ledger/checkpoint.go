@@ -15,9 +15,9 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// checkpoint is a [State] as it is stored. Times are in whole seconds. Its parts have names, and a program that does not
-// know one of them reads the entries instead. `louver audit` compares checkpoints, so the same entries have to lead to the
-// same bytes as long as [version] stays.
+// checkpoint is a [State] as it is stored. Times are in whole seconds. Its parts have names, and a program that does
+// not know one of them reads the entries instead. `louver audit` compares checkpoints, so the same entries have to lead
+// to the same bytes as long as [version] stays.
 type checkpoint struct {
 	Version   int    `json:"v"`
 	App       string `json:"app"`

@@ -73,9 +73,9 @@ func readsTheLedger(t *testing.T, entries, published string) {
 	}
 }
 
-// TestEveryReleaseReadsCheckpoints: from a checkpoint that an earlier release wrote of the entries up to each line, this one
-// has the same books, lists and series to end as from the first entry, and it writes the same bytes. An audit compares
-// these.
+// TestEveryReleaseReadsCheckpoints: from a checkpoint that an earlier release wrote of the entries up to each line,
+// this one has the same books, lists and series to end as from the first entry, and it writes the same bytes. An audit
+// compares these.
 func TestEveryReleaseReadsCheckpoints(t *testing.T) {
 	for _, files := range [][2]string{{"found_entries.jsonl", "found_checkpoints.jsonl"},
 		{"turns_entries.jsonl", "turns_checkpoints.jsonl"}, {"left_entries.jsonl", "left_checkpoints.jsonl"},

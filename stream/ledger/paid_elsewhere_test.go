@@ -12,8 +12,8 @@ import (
 	"github.com/louver/louver/stream/ledger/ledgertest"
 )
 
-// TestPaidElsewhere: what other budgets had paid for a stream is added to its sums, in entries and reports, until its budget
-// takes them over. An unbounded ε stays unbounded.
+// TestPaidElsewhere: what other budgets had paid for a stream is added to its sums, in entries and reports, until its
+// budget takes them over. An unbounded ε stays unbounded.
 func TestPaidElsewhere(t *testing.T) {
 	some := func(n int64) *decimal.Decimal { return new(decimal.NewFromInt(n)) }
 	for name, c := range map[string]struct {

@@ -127,8 +127,8 @@ func TestRollups(t *testing.T) {
 	}
 }
 
-// TestRollupsOfAGroupThatIsAway: a found group that was off the list begins anew when it comes back, also where all windows
-// without it were withheld.
+// TestRollupsOfAGroupThatIsAway: a found group that was off the list begins anew when it comes back, also where all
+// windows without it were withheld.
 func TestRollupsOfAGroupThatIsAway(t *testing.T) {
 	l, away := newRollupLine(t), false
 	l.change = func(e *ledger.Entry) {

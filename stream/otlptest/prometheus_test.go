@@ -460,7 +460,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// Prometheus takes no histograms of differences. It takes the other figures all the same, and the log says what is wrong.
+// Prometheus takes no histograms of differences. It takes the other figures all the same, and the log says what is
+// wrong.
 func TestDeltaHistogramsAreRefused(t *testing.T) {
 	b, to := kafkatest.Fake(t), newProm(t, 0)
 	topic := b.Topic(t, 1, forEver)

@@ -145,8 +145,8 @@ func sendMetrics(t *testing.T, endpoint string) {
 	}
 }
 
-// raw is a span of a server that no SDK sends, because a text of it is not UTF-8. Other programs send such spans, and the
-// Collector passes them on.
+// raw is a span of a server that no SDK sends, because a text of it is not UTF-8. Other programs send such spans, and
+// the Collector passes them on.
 type raw struct{ user, agent, route string }
 
 // sendRaw sends spans of 20 ms from a moment on.

@@ -19,8 +19,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
-// streamOfSpans reads what a Collector writes. Its ε is so large that there is hardly any noise: with geometric noise of
-// ε 20, a count is wrong once in 10⁸ draws, and a median is off by a few users at most.
+// streamOfSpans reads what a Collector writes. Its ε is so large that there is hardly any noise: with geometric noise
+// of ε 20, a count is wrong once in 10⁸ draws, and a median is off by a few users at most.
 const streamOfSpans = `
 version: 1
 streams:

@@ -55,8 +55,8 @@ func noise(release, value string, users int64) record.Value {
 	return f
 }
 
-// A median may be noise by its band alone, while the odds of its percentiles are those of a rough one. Half the width of a
-// band is proportional to 1/(ε·users): to be below the value of 100, half of 400 has to shrink by four.
+// A median may be noise by its band alone, while the odds of its percentiles are those of a rough one. Half the width
+// of a band is proportional to 1/(ε·users): to be below the value of 100, half of 400 has to shrink by four.
 func TestNoiseByItsBandHasARemedy(t *testing.T) {
 	t.Parallel()
 	f := noise("p50", "100", 1000)

@@ -157,9 +157,9 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// Nobody at all: noise ends a silence in fewer than 1 of 100,000 windows. With discrete Laplace noise it does so in about
-// 4 of a million, so 16 of these 4 million; at 41 and more, which has a probability below 1e-6, the promise is broken.
-// Noise of twice the error that is told breaks it.
+// Nobody at all: noise ends a silence in fewer than 1 of 100,000 windows. With discrete Laplace noise it does so in
+// about 4 of a million, so 16 of these 4 million; at 41 and more, which has a probability below 1e-6, the promise is
+// broken. Noise of twice the error that is told breaks it.
 func TestNoiseDoesNotEndASilence(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	laws := map[string]func() float64{

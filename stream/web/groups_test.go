@@ -356,8 +356,8 @@ func TestBudgetOfDiscoveries(t *testing.T) {
 	}
 }
 
-// The report is that of the ledger also where no group has figures in all windows, of the stream that finds the groups and
-// of one that follows it. Series are looked at in any order, so this is asked many times.
+// The report is that of the ledger also where no group has figures in all windows, of the stream that finds the groups
+// and of one that follows it. Series are looked at in any order, so this is asked many times.
 func TestBudgetOfGroupsThatComeAndGo(t *testing.T) {
 	v := newVisits(t, 10, epoch)
 	v.books = ledger.NewBooks()

@@ -24,8 +24,8 @@ func noisy(t *testing.T, windows, noise int) *act {
 	return a
 }
 
-// A series may have been noise for longer than a view shows. Then it has no plot, but words: the last value that could be
-// read, and its time. In the detail view a link leads there.
+// A series may have been noise for longer than a view shows. Then it has no plot, but words: the last value that could
+// be read, and its time. In the detail view a link leads there.
 func TestLastReadableValueStays(t *testing.T) {
 	const windows, noise = 30, 150 // cards show 60 windows, and details 120
 	a := noisy(t, windows, noise)

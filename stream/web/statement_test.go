@@ -29,8 +29,9 @@ func TestStatement(t *testing.T) {
 			sentences = append(sentences, fmt.Sprintf("%s %s %d: %s", s.Stream, l.Scope, l.Right, l.Sentence))
 		}
 	}
-	// A stretch of 10 minutes is overlapped by up to 11 windows of one minute and 14 of four, of which it overlaps 2 and 8
-	// in part. Together they cost (11 + 2)·0.3 + (14 + 8)·0.01 = 4.12. A day has 144 periods of 10 minutes, each of which pays at most 2, and the schedule wants more.
+	// A stretch of 10 minutes is overlapped by up to 11 windows of one minute and 14 of four, of which it overlaps 2
+	// and 8 in part. Together they cost (11 + 2)·0.3 + (14 + 8)·0.01 = 4.12. A day has 144 periods of 10 minutes, each
+	// of which pays at most 2, and the schedule wants more.
 	want(t, "sentences", strings.Join(sentences, "\n"), strings.TrimSpace(`
 fast window 58: One window costs one person at most ε 0.3. Of 100 guesses whether that person is in it, at most 58 are right.
 fast day 100: In any 24 h one person loses at most ε 288, counting the windows that end in it. That is too much to hide whether that person is in any of them: somebody who knows all the others can nearly always tell.

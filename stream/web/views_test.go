@@ -393,7 +393,8 @@ func TestFiguresAreRounded(t *testing.T) {
 		"0", "−12.5"})
 }
 
-// The page shows the band of a record, with the numbers that louver watch prints: it groups digits and has a longer minus.
+// The page shows the band of a record, with the numbers that louver watch prints: it groups digits and has a longer
+// minus.
 func TestPageShowsTheBand(t *testing.T) {
 	b := open(t, newAct(t, 1, "{epsilon: 400, per: 24h}", recent(3)), "#/")
 	for _, c := range recordtest.AllBanded(t) {

@@ -17,8 +17,8 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
-// A broker behind an address that is not the one that it names: as long as nobody can reach that one, the cluster cannot
-// be used, and the error says which setting to look at.
+// A broker behind an address that is not the one that it names: as long as nobody can reach that one, the cluster
+// cannot be used, and the error says which setting to look at.
 func TestAdvertisedAddressThatCannotBeReached(t *testing.T) {
 	b := kafkatest.Fake(t)
 	node := b.Conn.Brokers[0]
@@ -65,8 +65,8 @@ func TestAdvertisedErrorInWords(t *testing.T) {
 	}
 }
 
-// One of several brokers names an address that cannot be reached. The others can be used, and whatever needs that one says
-// which broker it is and what to check.
+// One of several brokers names an address that cannot be reached. The others can be used, and whatever needs that one
+// says which broker it is and what to check.
 func TestOneAdvertisedAddressThatCannotBeReached(t *testing.T) {
 	b := kafkatest.Fake(t)
 	nodes := b.Conn.Brokers

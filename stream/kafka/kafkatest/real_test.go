@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// While a broker is down, another one may take its port. Its answers are not the broker's, whose records are still there
-// when it is back.
+// While a broker is down, another one may take its port. Its answers are not the broker's, whose records are still
+// there when it is back.
 func TestOwnBrokerKeepsItsRecordsWhenKilled(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := Own(t)

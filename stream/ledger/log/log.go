@@ -86,9 +86,9 @@ func (p Partition) Tail(ctx context.Context, by Bounded, f func(e ledger.Entry, 
 	}
 }
 
-// Covered returns the state that a checkpoint of the partition has. It compares the checkpoint's last entry with the one
-// in the ledger. If they do not fit, the error is a [ledger.ErrCheckpoint], and the partition has to be read from its
-// first entry.
+// Covered returns the state that a checkpoint of the partition has. It compares the checkpoint's last entry with the
+// one in the ledger. If they do not fit, the error is a [ledger.ErrCheckpoint], and the partition has to be read from
+// its first entry.
 func (p Partition) Covered(ctx context.Context, by All, app string, checkpoint []byte) (*ledger.State, error) {
 	s, err := ledger.Restore(checkpoint, app, p.Number)
 	if err != nil {

@@ -48,8 +48,8 @@ func TestDrawJudgesEveryValue(t *testing.T) {
 }
 
 // Two counts in either order give the same: the one with the least error serves the other figures and is the record's
-// users, and each is judged by itself alone. At ε 0.00001 a count has an error of 300,000: beside that one alone, all else
-// would be noise in 95 of 100 windows.
+// users, and each is judged by itself alone. At ε 0.00001 a count has an error of 300,000: beside that one alone, all
+// else would be noise in 95 of 100 windows.
 func TestOrderOfCountsDecidesNothing(t *testing.T) {
 	counts := []string{`
       - {name: fine, statistic: count, epsilon: 30}`, `

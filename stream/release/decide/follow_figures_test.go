@@ -152,8 +152,8 @@ func pure(epsilon, times int64) budget.Item {
 	return budget.Item{Promise: privacy.NewPure(decimal.NewFromInt(epsilon)), Times: times}
 }
 
-// twoWatches are those of watching: they follow their conditions exactly, except with a probability of less than 10⁻⁹ for
-// all tests.
+// twoWatches are those of watching: they follow their conditions exactly, except with a probability of less than 10⁻⁹
+// for all tests.
 const twoWatches = `    max_groups: 2
     watches:
       - {name: many, above: 50, users: 3, epsilon: 1000, false_alarms: {at_most: 0.05, per: 30d}, hold: 5h, at_most: 2}

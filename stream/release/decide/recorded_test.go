@@ -20,8 +20,8 @@ var update = flag.Bool("update", false, "record the tapes in testdata/recorded a
 
 // TestRecorded plays recorded topics: messages of parts that once came in, the sessions that read them, and what became
 // of their transactions. The stage has to write the same bytes again: entries, checkpoints, snapshots, and how far the
-// next session has to read back. Noise has a seed, secrets are not sealed, and the clock is set, so nothing else decides
-// these bytes. A change of the code that is meant to change nothing passes with the tapes as they are.
+// next session has to read back. Noise has a seed, secrets are not sealed, and the clock is set, so nothing else
+// decides these bytes. A change of the code that is meant to change nothing passes with the tapes as they are.
 //
 // A change that is meant to change entries or checkpoints needs new tapes: go test -run Recorded -update. Then review
 // what is different in them, and say so with the change.

@@ -11,8 +11,8 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// A rehearsal says of windows what the service says of the same windows with the same noise: values, bands and qualities,
-// also after windows that were left out, and when the filters begin anew after 512 windows.
+// A rehearsal says of windows what the service says of the same windows with the same noise: values, bands and
+// qualities, also after windows that were left out, and when the filters begin anew after 512 windows.
 func TestRehearsalIsTheService(t *testing.T) {
 	p := adaptiveProgram(t)
 	p.random = rand.NewChaCha8([32]byte{7})

@@ -397,8 +397,8 @@ func lossText(of attendance.Loss) string {
 	return "lost: who counted in " + what + "; from " + moment(of.At)
 }
 
-// fields shows some fields of the records of the last entry, or of the last few with last=3: a line for each record. All
-// of them follow the schema.
+// fields shows some fields of the records of the last entry, or of the last few with last=3: a line for each record.
+// All of them follow the schema.
 func (s *script) fields(d *datadriven.TestData) (string, error) {
 	last, schema := 1, recordtest.Compile(s.t)
 	d.MaybeScanArgs(s.t, "last", &last)

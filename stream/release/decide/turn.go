@@ -137,9 +137,9 @@ func (c *Core) stateOf(budget string) *ledger.State {
 	return c.own.State
 }
 
-// paidElsewhere returns what earlier budgets of a program's stream had paid for it: budgets whose spending the present one
-// does not count. ok is false while one of their windows that is due before w is undecided, because their sum is not
-// known yet. read names a partition of theirs that has to be read on first.
+// paidElsewhere returns what earlier budgets of a program's stream had paid for it: budgets whose spending the present
+// one does not count. ok is false while one of their windows that is due before w is undecided, because their sum is
+// not known yet. read names a partition of theirs that has to be read on first.
 //
 // Waiting ends: a window waits only for windows that are due earlier, and a budget decides its windows in the order in
 // which they are due. It leaves out those of their windows that are due later, because the grace was longer.

@@ -327,8 +327,8 @@ func TestCheckerJudgesAppsApart(t *testing.T) {
 	}
 }
 
-// TestCheckerSeesWrongSums: a user who sent 300 and 500, and another who sent 900 and 200, of which 1,000 count. An event
-// that may be late or was sent again leaves a choice.
+// TestCheckerSeesWrongSums: a user who sent 300 and 500, and another who sent 900 and 200, of which 1,000 count. An
+// event that may be late or was sent again leaves a choice.
 func TestCheckerSeesWrongSums(t *testing.T) {
 	start := storyStart
 	event := func(user string, value int) deed {

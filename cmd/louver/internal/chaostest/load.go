@@ -191,8 +191,8 @@ func truthOf(deeds []deed, policy string, certain func(deed) bool) truth {
 // spent is the release of the stream that adds up.
 const spent = "spent"
 
-// sums adds up what users sent, each of them up to the upper bound: what is certain to count, and all that may. An event
-// that was sent again may be in the topic several times, and then counts so often.
+// sums adds up what users sent, each of them up to the upper bound: what is certain to count, and all that may. An
+// event that was sent again may be in the topic several times, and then counts so often.
 func sums(byUser map[string][]deed, certain func(deed) bool) (low, high float64) {
 	for _, own := range byUser {
 		least, most := 0, 0

@@ -9,9 +9,9 @@ import (
 //
 // The share is asked of 160 windows, with nine figures each. A third of them are counts, whose bands miss in 5 % of the
 // windows by the law of their noise, and a third are shares from a histogram, which miss in 5 % at most. Bands of
-// medians miss in 2 % at most, as their own test says. So at most 58 of 1,440 miss, and 101 or more, which are 7 %, do so
-// less than once in 10⁶ runs (Poisson's law bounds the sum of independent misses). Totals are left out: their noise is
-// shared by many windows.
+// medians miss in 2 % at most, as their own test says. So at most 58 of 1,440 miss, and 101 or more, which are 7 %, do
+// so less than once in 10⁶ runs (Poisson's law bounds the sum of independent misses). Totals are left out: their noise
+// is shared by many windows.
 func TestBandsOfTheDemoHoldTheTruth(t *testing.T) {
 	s := newSimulation(10 * time.Second)
 	a := watch(t, s, func(all []picture) bool { return len(all) >= 160 })

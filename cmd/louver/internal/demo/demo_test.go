@@ -130,8 +130,8 @@ func busy(t *testing.T) {
 	})
 }
 
-// whole checks that a window shows the users whose events were made up. The noise of a count with ε 0.007 is normal with
-// a standard deviation of 1/0.007 = 143, so it is beyond 860 with probability 2e-9: 1e-6 in five hundred counts.
+// whole checks that a window shows the users whose events were made up. The noise of a count with ε 0.007 is normal
+// with a standard deviation of 1/0.007 = 143, so it is beyond 860 with probability 2e-9: 1e-6 in five hundred counts.
 func whole(t *testing.T, p picture) {
 	t.Helper()
 	for _, r := range p.records {

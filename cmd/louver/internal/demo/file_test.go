@@ -231,8 +231,8 @@ func decimalNumber(t *testing.T, text string) (n cli.Number) {
 	return n
 }
 
-// A file of which some lines can't be used says how many, also of lines without a time, and in which zone times are taken
-// that name none.
+// A file of which some lines can't be used says how many, also of lines without a time, and in which zone times are
+// taken that name none.
 func TestDemoFileLeftOut(t *testing.T) {
 	for zone, want := range map[string]string{
 		"": " Left out: 2 of 4 lines (a stream would reject them). Times in column t name no zone and are taken as UTC; " +

@@ -62,8 +62,8 @@ func film(browser context.Context, address string, until time.Time) ([]byte, err
 	return animated(frames)
 }
 
-// animated makes a GIF of frames of the same size. All have the same colours: those that most pixels have. A frame holds
-// only the part in which it differs from the one before.
+// animated makes a GIF of frames of the same size. All have the same colours: those that most pixels have. A frame
+// holds only the part in which it differs from the one before.
 func animated(frames []image.Image) ([]byte, error) {
 	counts := map[color.RGBA]int{}
 	for i := 0; i < len(frames); i += 4 {

@@ -21,8 +21,8 @@ import (
 	"github.com/louver/louver/stream/simulate"
 )
 
-// TestPictures takes the README's pictures of the page from a running demo: make pictures. One moves: it begins before an
-// incident and ends after it. The others are taken while an alarm fires.
+// TestPictures takes the README's pictures of the page from a running demo: make pictures. One moves: it begins before
+// an incident and ends after it. The others are taken while an alarm fires.
 func TestPictures(t *testing.T) {
 	directory := os.Getenv("LOUVER_PICTURES")
 	if directory == "" {

@@ -37,8 +37,8 @@ import (
 //
 // There is one incident in each three minutes, of half a minute or more. The last one was over before the demo's past
 // begins, so that the watch has not fired. The next one begins soon after the first half minute and is short, with two
-// quiet minutes after it, in which a busy machine may be late. It begins within the next three seconds, unless the three
-// minutes end then: at any moment of them there are seeds for which it begins within 75 s.
+// quiet minutes after it, in which a busy machine may be late. It begins within the next three seconds, unless the
+// three minutes end then: at any moment of them there are seeds for which it begins within 75 s.
 func rehearsed() (s *simulation, incident simulate.Incident) {
 	now := time.Now()
 	s = &simulation{file: live, before: time.Minute, begins: now, clock: newOwnClock(now, 24*time.Hour, 10*time.Second)}
@@ -59,12 +59,12 @@ func rehearsed() (s *simulation, incident simulate.Incident) {
 	return s, incident
 }
 
-// mostIncident is longer than the incident. The watch holds for longer from the end of its first slow window on, so that
-// it fires once.
+// mostIncident is longer than the incident. The watch holds for longer from the end of its first slow window on, so
+// that it fires once.
 const mostIncident = 34 * time.Second
 
-// live is the streams file of a service that is watched in real time. It has a histogram with an objective and a running
-// total, for the boards.
+// live is the streams file of a service that is watched in real time. It has a histogram with an objective and a
+// running total, for the boards.
 //
 //go:embed testdata/live.yaml
 var live []byte

@@ -70,8 +70,8 @@ type picture struct {
 	beside []picture
 	// lost is the most ε that one person can have lost, in all windows so far.
 	lost decimal.Decimal
-	// inPeriod is the most ε that one person can have lost in the period of the budget that ends with the window; nil if
-	// that is not known.
+	// inPeriod is the most ε that one person can have lost in the period of the budget that ends with the window; nil
+	// if that is not known.
 	inPeriod *decimal.Decimal
 	// count is the number of windows so far.
 	count int

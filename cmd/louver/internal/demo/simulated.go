@@ -71,8 +71,8 @@ const mostTold = 200
 const (
 	// past is how much of the past the demo sends first, so that there is something to see.
 	past = 24 * time.Hour
-	// ahead is how many windows before its time an event is sent. Only a simulated service can do that. So events are in
-	// their topic before the window closes, even on a busy machine.
+	// ahead is how many windows before its time an event is sent. Only a simulated service can do that. So events are
+	// in their topic before the window closes, even on a busy machine.
 	ahead = 3
 	// pieces are what a window's events are sent in.
 	pieces = 10

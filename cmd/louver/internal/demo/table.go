@@ -144,10 +144,10 @@ func chart(pictures []picture, series, rows int) []string {
 	return all
 }
 
-// levels are the values of a series, with NaN for noise, but as long as nothing changes beyond noise they are the mean of
-// what did not change: so a rough figure does not jump about. A value is a change if it lies more than twice as far from
-// the mean so far as its band reaches. For bands of 95 % and even noise this is 3.9 standard deviations from the truth,
-// and some 2.8 from a mean of one value alone: nothing but noise does that in 1 of 180 windows at most.
+// levels are the values of a series, with NaN for noise, but as long as nothing changes beyond noise they are the mean
+// of what did not change: so a rough figure does not jump about. A value is a change if it lies more than twice as far
+// from the mean so far as its band reaches. For bands of 95 % and even noise this is 3.9 standard deviations from the
+// truth, and some 2.8 from a mean of one value alone: nothing but noise does that in 1 of 180 windows at most.
 func levels(pictures []picture, series int) []float64 {
 	values := make([]float64, len(pictures))
 	sum, first, n := 0., 0, 0 // of the stretch in which nothing has changed

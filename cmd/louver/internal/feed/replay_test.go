@@ -94,7 +94,8 @@ func TestSendRecordsCountsWhatWasAccepted(t *testing.T) {
 	}
 }
 
-// A broker that cannot be reached where it says it is takes no events: a line says so soon, and the error after a while.
+// A broker that cannot be reached where it says it is takes no events: a line says so soon, and the error after a
+// while.
 func TestSendRecordsToABrokerAway(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		b.CreateTopic(t, "t", 30, nil) // each broker leads some of its partitions

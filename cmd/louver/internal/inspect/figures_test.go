@@ -117,7 +117,8 @@ func TestWatchLineOfAList(t *testing.T) {
 	}
 }
 
-// Which events count is told first. A topic that is missing is named, and what comes once it is there is shown, from its first record on.
+// Which events count is told first. A topic that is missing is named, and what comes once it is there is shown, from
+// its first record on.
 func TestWatchWaitsForTheTopic(t *testing.T) {
 	b := kafkatest.Fake(t)
 	path := clitest.File(t, "s.yaml", strings.Replace(clitest.StreamsFile, "value: latency_ms",

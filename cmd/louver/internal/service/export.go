@@ -169,8 +169,8 @@ func (c *ExportCommand) export(ctx context.Context, app *cli.App, conn *kafkacon
 	return running.Wait()
 }
 
-// reachBackend waits until the backend answers. Whoever starts the command learns at once that its address is wrong, and
-// not with the first figure. failing is the time since its first failure.
+// reachBackend waits until the backend answers. Whoever starts the command learns at once that its address is wrong,
+// and not with the first figure. failing is the time since its first failure.
 func reachBackend(ctx context.Context, monitor *health.Monitor, backend *export.Backend, failing *since,
 	log *zap.Logger) error {
 	teller := export.Teller{Log: monitor.Episodes, Backend: backend}

@@ -14,8 +14,8 @@ import (
 )
 
 // complete fills in the columns that no flag names: by names and types as `louver init` guesses them, and where these
-// leave a choice, by a look at the values. If events are counted, or no column has numbers that measure something, there
-// is no column of values.
+// leave a choice, by a look at the values. If events are counted, or no column has numbers that measure something,
+// there is no column of values.
 func complete(name string, c replay.Columns, look *replay.Look, counts bool) (replay.Columns, error) {
 	var fields []shape.Field
 	for _, column := range look.Columns {
@@ -147,7 +147,8 @@ func (g *guesser) clock(time string) string {
 }
 
 // value is a column of different numbers: of those with usual names, the one whose name says most. One that mostly
-// repeats one number comes after the others. Numbers that are only names for something, such as a status, are no values.
+// repeats one number comes after the others. Numbers that are only names for something, such as a status, are no
+// values.
 func (g *guesser) value() string {
 	numbers := func(c replay.Column) bool { return 2*c.Numbers > c.Filled && c.Distinct > 1 }
 	varied := func(c replay.Column) bool { return numbers(c) && 2*c.Most <= c.Filled }
