@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/configtest"
@@ -220,48 +219,6 @@ func TestADayOfMinutes(t *testing.T) {
 			!last.Standing.BudgetSpent.Equal(last.Limit.Epsilon) {
 			t.Errorf("%d windows, of which the last leaves ε %s of %s spent; want %d and all of it", len(entries),
 				last.Standing.BudgetSpent, last.Limit.Epsilon, n)
-		}
-	})
-}
-
-// TestCapsShareAWorker lets one budget pay for two streams with caps of different rules, and for one without, while the
-// service stops several times and transactions fail at each of their steps. Each stream has its own count.
-func TestCapsShareAWorker(t *testing.T) {
-	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-		const n = 10 * 60
-		start := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
-		from, until, all := configtest.Start(start), configtest.End(start.Add(n*time.Minute)),
-			configtest.Set("budget", "all")
-		w := newWorld(t, b, 2, configtest.File(
-			capped("live", "{count: 3, per: 2h, parts: 2}", time.Minute, time.Minute, from, until, all),
-			capped("other", "{count: 8, per: 3h, parts: 1}", 10*time.Minute, 5*time.Minute, from, until, all),
-			capped("plain", "", 30*time.Minute, 30*time.Minute, from, until, all),
-		)+"budgets: [{name: all, epsilon: 1000000000, per: 24h}]\n")
-		random, came := rand.New(rand.NewPCG(7, 8)), attendance{}
-		came.spread(w, random, start, n)
-		decided := func() int { return w.records(topics.Names{App: w.app}.Ledger()) }
-		windows := n + n/5 - 1 + n/30
-		gate := w.gate()
-		for stop := range 3 {
-			taken := w.takeovers(2, topics.Place("all", topics.Partitions))
-			s := w.start(func(s *stream.Service) { s.CheckpointEvery = 50 }, taken)
-			gate.until("more windows are decided", func() bool { return decided() > (stop+1)*windows/5 })
-			s.end(t)
-		}
-		gate.open.Store(true)
-		s := w.start()
-		kafkatest.Await(t, "all records are published",
-			func() bool { return w.records(w.outputs()[0]) >= windows*capUsers })
-		s.end(t)
-		for i, want := range []int{n, n/5 - 1} {
-			if got := len(w.whoCounts(w.streams[i], came, time.Minute)); got != want {
-				t.Errorf("stream %s has %d windows, want %d", w.streams[i].Name, got, want)
-			}
-		}
-		for _, e := range w.audit() {
-			if e.Stream == "plain" && (e.Cap != (budget.Cap{}) || e.Groups[capUsers-1].Values[0].Value.IsZero()) {
-				t.Errorf("in the stream without a cap, not everybody counts in the window that ends %s", e.WindowEnd)
-			}
 		}
 	})
 }

@@ -7,46 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/louver/louver/stream/ledger"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 )
-
-// TestTurnsOfFoundGroups: under max_windows, who counts in a window does not depend on the list. A user takes a turn in
-// any window in which they have a record, so as many count in all groups together if nothing is ever found.
-func TestTurnsOfFoundGroups(t *testing.T) {
-	sums := map[bool][]int64{}
-	for _, finds := range []bool{true, false} {
-		edit := []string{"    bounds:", "    max_windows: {count: 2, per: 2h, parts: 1}\n    bounds:"}
-		if !finds {
-			edit = append(edit, "delta: 0.00001", "delta: 0.00001, at_least: 1000")
-		}
-		d := newDecider(t, programOf(t, strings.NewReplacer(edit...).Replace(finding)), zap.NewNop())
-		d.messages = d.remembering()
-		for n := range 16 {
-			records := sentBy(1, 9, "shoes")
-			if n >= 3 {
-				records = append(records, sentBy(40, 5, "home", "hats")...)
-			}
-			d.giveNames(d.programs[0], quarter(n), records)
-			for _, e := range d.turns() {
-				if e.Discovery != nil {
-					if found := len(e.Discovery.Found) > 0; found != finds {
-						t.Fatalf("%s, want a list: %v", toldNames(e), finds)
-					}
-					continue
-				}
-				sum := int64(0)
-				for _, g := range e.Groups {
-					sum += g.Values[0].Value.IntPart()
-				}
-				sums[finds] = append(sums[finds], sum)
-			}
-		}
-	}
-	if !slices.Equal(sums[true], sums[false]) || slices.Max(sums[true]) == slices.Min(sums[true]) {
-		t.Errorf("%d count with a list, and %d without one", sums[true], sums[false])
-	}
-}
 
 // TestNothingGetsPastDiscoveries: nothing about names that are not found is in the ledger, in the records or in the
 // log, not even how many there are. What is found is the same here, because noise is nearly always 0.
@@ -88,5 +52,45 @@ func TestNothingGetsPastDiscoveries(t *testing.T) {
 		} else if said.String() != first {
 			t.Errorf("data %d: other names change what is written:\n%s", i, cmp.Diff(first, said.String()))
 		}
+	}
+}
+
+// discoveries gives the names of four windows and returns the discoveries at their end.
+func (d *decider) discoveries(hour int, records ...sent) (all []ledger.Entry) {
+	d.t.Helper()
+	for n := range 4 {
+		d.giveNames(d.programs[0], quarter(4*hour+n), records)
+	}
+	for _, e := range d.turns() {
+		if e.Discovery != nil {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// findingHourly has one discovery.
+func findingHourly(edit ...string) string {
+	return strings.NewReplacer(append(edit,
+		"        - {name: twice, every: 2h, epsilon: 24, delta: 0.00001, max_groups: 2}\n", "")...).Replace(finding)
+}
+
+// TestFoundNamesFitIntoAnEntry: of many long names, those with the most users are published.
+func TestFoundNamesFitIntoAnEntry(t *testing.T) {
+	d := newDecider(t, programOf(t, findingHourly("max: 3", "max: 1000")), zap.NewNop())
+	d.messages = d.remembering()
+	var records []sent
+	for i := range uint64(900) {
+		name := fmt.Sprintf("%c%c%c%s", 'a'+rune(i%26), 'a'+rune(i/26%26), 'a'+rune(i/676), strings.Repeat("x", 197))
+		records = append(records, sentBy(1000*(i+1), 3, name)...)
+	}
+	all := d.discoveries(0, append(records, sentBy(1, 9, "shoes")...)...)
+	listed, err := d.own.State.Lists().Show("s", "s", d.programs[0].rules)
+	if n := len(all[0].Discovery.Found); n+1 != len(listed) {
+		t.Errorf("%d names are found, and %d listed with the one that always is", n, len(listed))
+	}
+	if err != nil || len(listed) < 500 || len(listed) > 850 || !slices.ContainsFunc(listed,
+		func(l ledger.Listed) bool { return l.Name == "shoes" && l.Value == 9 }) {
+		t.Errorf("%d names are listed (%v), want as many as have room, and shoes with the most users", len(listed), err)
 	}
 }

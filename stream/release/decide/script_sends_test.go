@@ -129,19 +129,17 @@ func (s *script) play(d *datadriven.TestData) (string, error) {
 		return "", err
 	}
 	s.recent = nil
-	f := newFate(d)
+	f, decides := newFate(d), d.Cmd == "play"
 	for i, of := range all {
 		s.send(of, trouble)
 		s.now = max(s.now, of.slice.End/1e9+30)
-		if d.Cmd == "send" || i+1 < len(all) && all[i+1].slice.End == of.slice.End {
+		if !decides || i+1 < len(all) && all[i+1].slice.End == of.slice.End {
 			continue
 		}
 		if err := s.decideNow(f); err != nil {
 			return "", err
 		}
-		if f.crash = ""; s.Core == nil {
-			return s.show(), nil
-		}
+		decides, f.crash = s.Core != nil, "" // after a crash users go on, and nobody decides
 	}
 	return s.show(), nil
 }
@@ -149,8 +147,9 @@ func (s *script) play(d *datadriven.TestData) (string, error) {
 // sendings are the slices of some lines, in the order of their ends.
 func (s *script) sendings(lines string) ([]sending, error) {
 	type key struct {
-		stream string
-		start  int64
+		stream  string
+		edition uint32
+		start   int64
 	}
 	slicesOf := map[key]*sending{}
 	for line := range strings.Lines(lines) {
@@ -179,15 +178,18 @@ func (s *script) sendings(lines string) ([]sending, error) {
 			if only != "" && e.Stream.Name != only {
 				continue
 			}
-			for start := from; start < until; start += int64(e.Schedule.Every) {
-				end := start + int64(e.Schedule.Every)
-				if start < e.Schedule.Start || e.Schedule.End != 0 && end > e.Schedule.End {
+			every := int64(e.Schedule.Every)
+			first := e.Schedule.Start + max(0, (from-e.Schedule.Start+every-1)/every)*every // slice that begins then
+			for start := first; start < until; start += every {
+				end := start + every
+				if e.Schedule.End != 0 && end > e.Schedule.End {
 					continue
 				}
-				of := slicesOf[key{e.Stream.Name, start}]
+				at := key{e.Stream.Name, e.Number, start}
+				of := slicesOf[at]
 				if of == nil {
 					of = &sending{edition: e, slice: windows.Window{Start: start, End: end}}
-					slicesOf[key{e.Stream.Name, start}] = of
+					slicesOf[at] = of
 				}
 				of.visits = append(of.visits, visits...)
 			}
@@ -201,7 +203,8 @@ func (s *script) sendings(lines string) ([]sending, error) {
 		all = append(all, *of)
 	}
 	slices.SortFunc(all, func(x, y sending) int {
-		return cmp.Or(cmp.Compare(x.slice.End, y.slice.End), cmp.Compare(x.edition.Stream.Name, y.edition.Stream.Name))
+		return cmp.Or(cmp.Compare(x.slice.End, y.slice.End), cmp.Compare(x.edition.Stream.Name, y.edition.Stream.Name),
+			cmp.Compare(x.edition.Number, y.edition.Number))
 	})
 	return all, nil
 }

@@ -25,7 +25,7 @@ import (
 //	streams               a new ledger, and a streams file without what is the same everywhere (see fillIn)
 //	variant               a new ledger, and the script's streams file with some words replaced: "old => new"
 //	edit from=06:00       the present streams file with words replaced, in force from then on; a new session knows it.
-//	                      of=s edits that stream alone
+//	                      of=s edits that stream alone; until=08:00 is the end of the last window of the former file
 //	show spent steps …    what is shown of an entry from now on (see segments); only=s leaves out other streams, and
 //	                      only=s/hourly all but a discovery
 //	play                  users send, and all that is due is decided: a line for each slice of time, or for several:
@@ -199,6 +199,12 @@ func (s *script) edit(d *datadriven.TestData) error {
 	if err != nil {
 		return err
 	}
+	until := at
+	if d.MaybeScanArgs(s.t, "until", &from) {
+		if until, err = parseMoment(from); err != nil {
+			return err
+		}
+	}
 	text, err := replaced(s.text, d.Input)
 	if err != nil {
 		return err
@@ -222,8 +228,8 @@ func (s *script) edit(d *datadriven.TestData) error {
 		for i, e := range s.editions {
 			if e.Stream.Name == stream.Name && e.Number >= number {
 				number = e.Number + 1
-				if e.Schedule.End == 0 || e.Schedule.End > at {
-					s.editions[i].Schedule.End = at
+				if e.Schedule.End == 0 || e.Schedule.End > until {
+					s.editions[i].Schedule.End = until
 				}
 			}
 		}
