@@ -63,7 +63,8 @@
 // of one kind asks [config.All] or [config.Of].
 //
 // release/decide/testdata/recorded has recorded topics. The stage must write the same bytes again, so a change that is
-// meant to change no figure and no charge can be seen to change none.
+// meant to change no figure and no charge can be seen to change none. release/decide/testdata/scripts tells in plain
+// words what the stage does at a crash, at an edit, at a lost part, and where a budget is spent.
 //
 // # The way of a charge
 //

@@ -5,41 +5,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/shopspring/decimal"
 	"pgregory.net/rapid"
 
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/ledger/ledgertest"
 	"github.com/louver/louver/stream/record"
 )
-
-func TestSettleCountsARollingPeriod(t *testing.T) {
-	p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.3", Limit: ledgertest.Limit("1", 5*time.Minute)}
-	b := ledger.NewBooks()
-	type row struct {
-		reason                    string
-		stream, inPeriod, windows string
-	}
-	want := []row{
-		{"", "0.3", "0.3", "2"},
-		{"", "0.6", "0.6", "1"},
-		{"", "0.9", "0.9", "0"},
-		{record.BudgetExhausted, "0.9", "0.9", "0"},
-		{record.BudgetExhausted, "0.9", "0.9", "0"},
-		{"", "1.2", "0.9", "0"}, // the first has returned: (08:01, 08:06] does not hold 08:01
-		{"", "1.5", "0.9", "0"},
-		{"", "1.8", "0.9", "0"},
-		{record.BudgetExhausted, "1.8", "0.9", "0"},
-	}
-	for n, w := range want {
-		e := ledgertest.Settle(t, b, p.Entry(n))
-		got := row{e.Reason, e.Standing.StreamSpent.String(), e.Standing.BudgetSpent.String(),
-			decimal.NewFromInt(e.Standing.WindowsLeft).String()}
-		if got != w {
-			t.Errorf("window %d: %+v, want %+v", n, got, w)
-		}
-	}
-}
 
 // TestPaidAgain compares what an entry says about a withheld window with what then happens.
 func TestPaidAgain(t *testing.T) {
@@ -80,26 +51,6 @@ func TestPaidAgain(t *testing.T) {
 	ledgertest.Settle(t, b, p.Entry(0))
 	if end, ok := b.PaidAgain(ledgertest.Settle(t, b, p.Entry(1))); ok {
 		t.Errorf("a budget for ever pays again at %s", end)
-	}
-}
-
-func TestSharedBudget(t *testing.T) {
-	b := ledger.NewBooks()
-	s := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.4", Limit: ledgertest.Limit("1", 0)}
-	u := ledgertest.Plan{Stream: "u", Budget: "b", Epsilon: "0.5", Limit: ledgertest.Limit("1", 0)}
-	ledgertest.Settle(t, b, s.Entry(0))
-	e := ledgertest.Settle(t, b, u.Entry(0))
-	if !e.Standing.StreamSpent.Equal(ledgertest.Dec("0.5")) || !e.Standing.BudgetSpent.Equal(ledgertest.Dec("0.9")) {
-		t.Errorf("%+v, want 0.5 of the stream's and 0.9 of the budget's", e.Standing)
-	}
-	if e = ledgertest.Settle(t, b, s.Entry(1)); e.Reason != record.BudgetExhausted ||
-		!e.Standing.BudgetSpent.Equal(ledgertest.Dec("0.9")) {
-		t.Errorf("%q, %+v, want it withheld and free", e.Reason, e.Standing)
-	}
-	// A smaller price may still fit.
-	if e = ledgertest.Settle(t, b, ledgertest.Plan{Stream: "v", Budget: "b", Epsilon: "0.1",
-		Limit: ledgertest.Limit("1", 0)}.Entry(1)); e.Reason != "" {
-		t.Errorf("what equals the limit is withheld")
 	}
 }
 

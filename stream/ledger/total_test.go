@@ -159,31 +159,6 @@ func TestTotalsAreHeld(t *testing.T) {
 	}
 }
 
-// TestALostTotalIsChargedAgain: an entry ends the instance, and arms another one in the middle of the period.
-func TestALostTotalIsChargedAgain(t *testing.T) {
-	books := ledger.NewBooks()
-	all := ledgertest.Totalled(t, 3, "tree")
-	for _, e := range all[:2] {
-		if err := books.Add(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	e := all[2]
-	e.Ended = []ledger.Instance{{Stream: "s", Name: "today", Number: 1}}
-	ledgertest.Decide(t, books, &e, nil)
-	s := e.Continual[0]
-	if !s.Arms || s.Instance != 2 || !s.Total.Since.Equal(e.WindowStart) || s.Total.Leaf != 1 ||
-		e.Standing.BudgetSpent.String() != "4" {
-		t.Errorf("%+v %+v, ε %s", s, s.Total, e.Standing.BudgetSpent)
-	}
-	open, ok := books.OpenTotal("b", "s", "today", "d")
-	want := ledger.OpenTotal{Number: 2, Since: e.WindowStart.UnixNano(), Until: s.Total.Until.UnixNano(),
-		From: e.WindowEnd.UnixNano(), Looked: e.WindowEnd.UnixNano()}
-	if d := cmp.Diff(want, open); !ok || d != "" {
-		t.Error(d)
-	}
-}
-
 // TestAPeriodThatWasMissed: a total whose period is over begins anew, although no entry ended it.
 func TestAPeriodThatWasMissed(t *testing.T) {
 	books := ledger.NewBooks()

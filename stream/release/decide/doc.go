@@ -50,4 +50,10 @@
 // and [Core.Saved] name only what committed snapshots replace.
 //
 // A fenced session commits nothing, so it does no harm that it still decides.
+//
+// # Scripts
+//
+// testdata/scripts tells what happens over several windows, and when something goes wrong: what users send, and what is
+// decided, charged, adopted or lost. Begin with crash, then budgets, max_windows and discovery. script_test.go says what
+// the words mean, and how to review a script that was written anew.
 package decide

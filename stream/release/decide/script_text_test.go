@@ -28,10 +28,12 @@ var segments = map[string]func(e ledger.Entry) string{
 	"charge":  shownCharge,  // what one user is charged for
 	"spent":   shownSpent,   // what counts in the period of the budget now
 	"life":    shownLife,    // what the stream was charged in all
+	"left":    func(e ledger.Entry) string { return fmt.Sprintf("%d windows left", e.Standing.WindowsLeft) },
 	"due":     func(e ledger.Entry) string { return "due " + e.DueAt.Format("15:04:05") },
 }
 
-var segmentOrder = []string{"due", "era", "list", "values", "found", "rollups", "steps", "charge", "spent", "life"}
+var segmentOrder = []string{"due", "era", "list", "values", "found", "rollups", "steps", "charge", "spent", "life",
+	"left"}
 
 // view is what a script wants to see.
 type view struct {
