@@ -150,6 +150,31 @@ func TestReleaseAddsUp(t *testing.T) {
 	}
 }
 
+// Rows count that meet all conditions, whatever is done with them; how many do not is for the file's owner.
+func TestReleaseWhere(t *testing.T) {
+	const in = "id,at,ms,status,page\nann,2026-11-20T00:00:10Z,10,200,/a\nbob,2026-11-20T00:00:10Z,90,404,/a\n" +
+		"cid,2026-11-20T00:00:10Z,20,200.0,/a\nann,2026-11-20T00:00:10Z,80,500,/b\n"
+	const skipped = "2 of 4 rows are skipped: only those with ms < 50 and status = 200 count (this line is not private"
+	const all = "--epsilon 1000 --user id"
+	for _, c := range []struct{ args, out, err string }{
+		{"--value ms --statistic count", "2\n", skipped},
+		{"--value ms --statistic quantile --p 0.99 --lower 0 --upper 100 --step 10", "20\n", skipped},
+		{"--value ms --since midnight --from 2026-11-20T00:00:00Z --update 12h --time at --statistic count", "2 ", skipped},
+		{"--statistic groups --group page --delta 0.000001", "2 /a\n", skipped},
+		{"--value ms --statistic count --where page=/none", "", "stdin: no row has ms < 50, page = /none and status = 200"},
+		{"--statistic groups --group page --delta 0.000001 --where page=/none", "", "no row has ms < 50, page = /none and"},
+		{"--value ms --statistic count --where nope=1", "", `where "nope" is not in the header`},
+		{"--value ms --statistic count --where page", "", `--where "page"; want a field and what it must be`},
+	} {
+		args := append(append([]string{"release"}, strings.Fields(all+" "+c.args)...), "--where", "status=200", "--where",
+			"ms={below: 50}")
+		got := commandLine(t, in, args...)
+		if !strings.Contains(got.out, c.out) || (c.out == "") != (got.out == "") || !strings.Contains(got.err, c.err) {
+			t.Errorf("%s: %+v, want %q, %q", c.args, got, c.out, c.err)
+		}
+	}
+}
+
 func TestReleaseFile(t *testing.T) {
 	path := clitest.File(t, "numbers", "1\r\n2\r\n3\r\n")
 	for _, args := range [][]string{with(path), with("--", path)} {

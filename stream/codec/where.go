@@ -270,6 +270,38 @@ func newConditions(where []Condition) (all []condition) {
 	return all
 }
 
+// Rows tells which rows of a file of CSV meet conditions, as records of CSV do. It is not safe for concurrent use.
+type Rows struct {
+	where   []condition
+	columns []int
+}
+
+// NewRows checks conditions, and asks for the index of the column of each.
+func NewRows(where []Condition, column func(name string) (int, error)) (*Rows, error) {
+	if err := (Spec{Where: where}).checkWhere(); err != nil {
+		return nil, err
+	}
+	r := &Rows{where: newConditions(where)}
+	for _, c := range where {
+		at, err := column(c.Field)
+		if err != nil {
+			return nil, err
+		}
+		r.columns = append(r.columns, at)
+	}
+	return r, nil
+}
+
+// Meets reports whether a row meets all conditions.
+func (r *Rows) Meets(row []string) bool {
+	for i := range r.where {
+		if !r.where[i].holds(&field{kind: cell, text: []byte(row[r.columns[i]])}) {
+			return false
+		}
+	}
+	return true
+}
+
 // unmet returns the first condition that the fields do not meet; ok is false if they meet all.
 func (r *rules) unmet(f *fields) (s Skip, ok bool) {
 	for i := range r.where {

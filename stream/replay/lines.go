@@ -25,12 +25,31 @@ type lines struct {
 	begun   bool
 	parser  fastjson.Parser
 	parts   []named
+	where   codec.Decoder // it skips events that do not meet the conditions; nil if there are none
+	skipped *int
 }
 
-func newLines(in io.Reader, c Columns) *lines {
-	l := &lines{scanner: bufio.NewScanner(in), parts: c.parts()}
+func newLines(in io.Reader, c Columns, where []codec.Condition, skipped *int) (*lines, error) {
+	l := &lines{scanner: bufio.NewScanner(in), parts: c.parts(), skipped: skipped}
 	l.scanner.Buffer(nil, maxLine)
-	return l
+	if len(where) == 0 {
+		return l, nil
+	}
+	var err error
+	if l.where, err = codec.New(codec.Spec{Format: "json", User: c.User, Time: codec.TimestampField, Where: where}); err != nil {
+		err = fmt.Errorf("1: %w", err)
+	}
+	return l, err
+}
+
+// skips reports whether an event does not meet the conditions, and counts it.
+func (l *lines) skips(text []byte) bool {
+	var e codec.Event
+	if l.where == nil || l.where.Decode(codec.Record{Value: text}, &e) != codec.Unwanted {
+		return false
+	}
+	*l.skipped++
+	return true
 }
 
 func (l *lines) next() (row, error) {
@@ -47,6 +66,9 @@ func (l *lines) next() (row, error) {
 		v, err := l.parser.ParseBytes(text)
 		if err != nil || v.Type() != fastjson.TypeObject {
 			return row{}, fmt.Errorf("%d: the line %s; want one object per line", l.line, codec.NotAnObject(text))
+		}
+		if l.skips(text) {
+			continue
 		}
 		if !l.begun {
 			if err := l.begin(v, text); err != nil {

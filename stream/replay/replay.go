@@ -32,6 +32,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/louver/louver/stream/codec"
 )
 
 // Options says how a file is replayed. The zero value yields the file as it is.
@@ -54,6 +56,8 @@ type Options struct {
 	First time.Time
 	// Sort yields the events in the order of their times. For that the whole file is read into memory first.
 	Sort bool
+	// Where has conditions. Events that do not meet them are skipped, as a stream would skip them. Defaults to none.
+	Where []codec.Condition
 	// Keyed gives each record its user as key, so that all records of a user go to one partition; otherwise records
 	// have no key and go to any partition.
 	Keyed bool
@@ -79,6 +83,7 @@ type File struct {
 	options Options
 	closer  io.Closer
 	times   Times
+	skipped int       // events that do not meet the conditions
 	before  time.Time // of the event before
 	dates   reading
 }
@@ -119,11 +124,12 @@ func New(name string, in io.Reader, columns Columns, options Options) (*File, er
 	case err != nil:
 		return nil, err
 	case inLines:
-		f.rows = newLines(text, columns)
+		f.rows, err = newLines(text, columns, options.Where, &f.skipped)
 	default:
-		if f.rows, err = newTable(text, columns, options.Delimiter); err != nil {
-			return nil, fmt.Errorf("%s:%w", name, err)
-		}
+		f.rows, err = newTable(text, columns, options, &f.skipped)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", name, err)
 	}
 	return f, nil
 }
@@ -153,6 +159,9 @@ func (f *File) Close() error {
 
 // Times says what was noticed so far about the times of the events.
 func (f *File) Times() Times { return f.times }
+
+// Skipped is how many events so far do not meet the conditions.
+func (f *File) Skipped() int { return f.skipped }
 
 // Records yields the events in the file's order, or in that of their times. It does not wait until they are due. The
 // sequence ends with the file, with ctx, or with the first error. It can be used only once.

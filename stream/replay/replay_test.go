@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/replay"
 )
 
@@ -170,6 +171,47 @@ func TestRecords(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			}
 		})
+	}
+}
+
+// The same events are skipped as a stream would skip: columns of CSV have no types, and JSON has.
+func TestWhere(t *testing.T) {
+	status := codec.Condition{Field: "status", Is: []codec.Operand{{Text: "200", Number: true}}}
+	coupon := codec.Condition{Field: "coupon", Missing: true}
+	c := replay.Columns{User: "u", Value: "v", Time: "t"}
+	for name, x := range map[string]struct {
+		text  string
+		where []codec.Condition
+		want  string // the values
+	}{
+		"csv": {"t,u,v,status,coupon\n1,a,1,200,\n2,a,2,200.0,x\n3,a,3,404,\n4,a,4,,\n", []codec.Condition{status}, "1 2"},
+		"csv, two": {"t,u,v,status,coupon\n1,a,1,200,\n2,a,2,200.0,x\n3,a,3,404,\n4,a,4,200,\n",
+			[]codec.Condition{status, coupon}, "1 4"},
+		"JSON": {`{"t":1,"u":"a","v":1,"status":"200"}` + "\n" + `{"t":2,"u":"a","v":2,"status":2e2}` + "\n" +
+			`{"t":3,"u":"a","v":3}` + "\n" + `{"t":4,"u":"a","v":4,"coupon":null,"status":200}`, []codec.Condition{coupon, status}, "2 4"},
+	} {
+		f, err := replay.New(name, strings.NewReader(x.text), c, replay.Options{Where: x.where})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var values []string
+		for r, err := range f.Records(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got struct{ V json.Number }
+			if err := json.Unmarshal(r.Value, &got); err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, got.V.String())
+		}
+		if got := strings.Join(values, " "); got != x.want || f.Skipped() != 4-len(values) {
+			t.Errorf("%s: %s, %d skipped; want %s", name, got, f.Skipped(), x.want)
+		}
+	}
+	_, err := replay.New("f", strings.NewReader("t,u,v\n"), c, replay.Options{Where: []codec.Condition{status}})
+	if err == nil || err.Error() != `f:1: where "status" is not in the header; want one of t, u, v` {
+		t.Error(err)
 	}
 }
 

@@ -5,17 +5,21 @@ import (
 	"encoding/csv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/louver/louver/stream/codec"
 )
 
 // table reads CSV with a header.
 type table struct {
 	reader  *csv.Reader
 	columns []int // of the parts; −1: none
+	where   *codec.Rows
+	skipped *int
 }
 
 // newTable reads the header. Its errors begin with the line.
-func newTable(text *bufio.Reader, columns Columns, delimiter rune) (*table, error) {
-	t := &table{reader: NewCSV(text, delimiter)}
+func newTable(text *bufio.Reader, columns Columns, options Options, skipped *int) (*table, error) {
+	t := &table{reader: NewCSV(text, options.Delimiter), skipped: skipped}
 	t.reader.ReuseRecord = true
 	header, err := ReadHeader(t.reader)
 	if err != nil {
@@ -30,11 +34,16 @@ func newTable(text *bufio.Reader, columns Columns, delimiter rune) (*table, erro
 		}
 		t.columns = append(t.columns, at)
 	}
-	return t, nil
+	t.where, err = codec.NewRows(options.Where, func(name string) (int, error) { return header.Find("where", name) })
+	return t, err
 }
 
 func (t *table) next() (row, error) {
 	fields, err := t.reader.Read()
+	for err == nil && !t.where.Meets(fields) {
+		*t.skipped++
+		fields, err = t.reader.Read()
+	}
 	if err != nil {
 		return row{}, LineError(err)
 	}

@@ -211,9 +211,31 @@ func TestWhere(t *testing.T) {
 	if d := cmp.Diff(want, s.Input.Where); d != "" {
 		t.Error(d)
 	}
+	// A command line has the same conditions, one by one.
+	flags, err := Where([]string{`a "b" [c]: d={exists: true}`, "day=2026-01-02", "gone={exists: false}",
+		"new=true", `status=[200, 250.0, "201"]`, "tenant={not: test}", "total={above: -0.5, below: 1000}", "type=checkout"})
+	if d := cmp.Diff(want, flags); d != "" || err != nil {
+		t.Errorf("%v\n%s", err, d)
+	}
 	again := parse(t, string(s.Definition)).Streams[0]
 	if d := cmp.Diff(want, again.Input.Where); d != "" || again.Definition != s.Definition {
 		t.Errorf("%s\n%s\n%s", d, s.Definition, again.Definition)
+	}
+	for flag, wrong := range map[string]string{
+		"status":       `"status"; want a field and what it must be, such as status=200`,
+		"=200":         `"=200"; want a field and what it must be, such as status=200`,
+		"status=":      "status: empty; want " + wantCondition,
+		"$key=a":       `$key: "$key" is no field; want a field of the event`,
+		"a={above: x}": `a.above: "x" is not a number; want a number`,
+		"a=1\nb: 2":    `"a=1\nb: 2"; want a field and what it must be, such as status=200`,
+		"a=[1":         "",
+	} {
+		if got, err := Where([]string{flag}); err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v, %v; want %s", flag, got, err, wrong)
+		}
+	}
+	if _, err := Where([]string{"a=1", "a=2"}); err == nil || !strings.Contains(err.Error(), "already set on line 1") {
+		t.Error(err)
 	}
 	if none := edited(t, "value: $value}", "value: $value, where: {}}"); len(none.Input.Where) != 0 {
 		t.Errorf("%v", none.Input.Where)

@@ -1,7 +1,9 @@
 package parse
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -118,4 +120,31 @@ func where() form.Kind[[]codec.Condition] {
 		}
 		return all, ok
 	}}
+}
+
+// Where reads conditions that a command line names one by one: a field, an equals sign, and what a streams file has
+// behind the field, such as status=200 or total={above: 0}.
+func Where(flags []string) ([]codec.Condition, error) {
+	if len(flags) == 0 {
+		return nil, nil
+	}
+	var text strings.Builder
+	for _, f := range flags {
+		field, value, ok := strings.Cut(f, "=")
+		if !ok || field == "" || strings.ContainsAny(f, "\r\n") {
+			return nil, fmt.Errorf("%q; want a field and what it must be, such as status=200", f)
+		}
+		key, _ := json.Marshal(field) // every text has a form in JSON, which YAML reads
+		fmt.Fprintf(&text, "%s: %s\n", key, value)
+	}
+	source := form.NewSource("", func(string) (string, bool) { return "", false })
+	root, ok := source.Document([]byte(text.String()))
+	var all []codec.Condition
+	if ok {
+		all, _ = where().Read(root)
+	}
+	if mistakes := source.Errors(); len(mistakes) > 0 {
+		return nil, errors.New(form.Mistakes(mistakes[0])[0].Text())
+	}
+	return all, nil
 }

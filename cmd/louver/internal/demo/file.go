@@ -150,7 +150,7 @@ Saved as streams.yaml, it publishes figures of the same windows to Kafka:
   louver replay %s --topic %s \
    %s
   louver run --streams streams.yaml
-`, text, feed.Quoted(s.CSV), d.Topic(0), feed.Flags(s.columns, s.TimesFlags, s.Delimiter))
+`, text, feed.Quoted(s.CSV), d.Topic(0), feed.Flags(s.columns, feed.WhereFlag{}, s.TimesFlags, s.Delimiter))
 }
 
 // unnamed are the characters that the name of a stream made of a file's does not have.

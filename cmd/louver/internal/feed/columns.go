@@ -7,9 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/replay"
 	"github.com/louver/louver/windows/period"
 )
@@ -38,8 +41,36 @@ func (c FileColumns) Columns() (replay.Columns, error) {
 	return replay.Columns{User: c.User, Value: c.Value, Time: c.Time, Group: c.Group, Clock: c.Clock}, nil
 }
 
+// WhereFlag says which rows count.
+type WhereFlag struct {
+	Where []string `sep:"none" placeholder:"COLUMN=VALUE" help:"Only rows in which the column has the value, such as status=200, or is what a streams file says behind where, such as 'ms={above: 0}'. May be given several times: all must hold."`
+}
+
+// Conditions reads the flags.
+func (f WhereFlag) Conditions() ([]codec.Condition, error) {
+	where, err := parse.Where(f.Where)
+	if err != nil {
+		return nil, cli.UsageError(fmt.Errorf("--where %w", err))
+	}
+	return where, nil
+}
+
+// Skipped says that some rows do not meet the conditions, of which others do.
+func (f WhereFlag) Skipped(skipped, others int) string {
+	where, _ := parse.Where(f.Where) // read before
+	return fmt.Sprintf("%s of %s skipped: only those with %s count", humanize.Comma(int64(skipped)),
+		cli.Plural(skipped+others, "row")+are(skipped), codec.InWords(where))
+}
+
+// None is the error where no row meets the conditions.
+func (f WhereFlag) None(name string) error {
+	where, _ := parse.Where(f.Where) // read before
+	return FileError(fmt.Errorf("%s: no row has %s; want other conditions in --where. Texts are compared byte by byte",
+		name, codec.InWords(where)))
+}
+
 // Flags writes the flags of a command line that reads these columns, each with a space before it.
-func Flags(c replay.Columns, times TimesFlags, delimiter string) (flags string) {
+func Flags(c replay.Columns, where WhereFlag, times TimesFlags, delimiter string) (flags string) {
 	if delimiter == "\t" {
 		delimiter = `\t`
 	}
@@ -49,6 +80,9 @@ func Flags(c replay.Columns, times TimesFlags, delimiter string) (flags string) 
 		if f.value != f.absent {
 			flags += fmt.Sprintf(" --%s %s", f.name, Quoted(f.value))
 		}
+	}
+	for _, w := range where.Where {
+		flags += " --where " + Quoted(w)
 	}
 	return flags
 }

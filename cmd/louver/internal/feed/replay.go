@@ -30,6 +30,7 @@ import (
 type ReplayCommand struct {
 	cli.KafkaSettings
 	FileColumns
+	WhereFlag
 	DelimiterFlag
 	TimesFlags
 	File       string   `arg:"" help:"CSV with a header, or JSON lines. May be compressed with gzip. -: standard input."`
@@ -96,6 +97,9 @@ func (c *ReplayCommand) choices() (columns replay.Columns, o replay.Options, err
 	}
 	columns.Keep = c.Keep
 	o = replay.Options{Speed: c.Speed, Keyed: c.Keyed}
+	if o.Where, err = c.Conditions(); err != nil {
+		return columns, o, err
+	}
 	if o.Delimiter, err = c.Rune(); err != nil {
 		return columns, o, err
 	}
@@ -242,6 +246,11 @@ func (j *replaying) ended(ctx context.Context, err error) error {
 func (j *replaying) tell() error {
 	j.progress.End()
 	c := j.ReplayCommand
+	if n := j.file.Skipped(); n > 0 && j.sent == 0 {
+		return c.None(c.File)
+	} else if n > 0 {
+		j.say("%s", c.Skipped(n, j.sent))
+	}
 	sent := fmt.Sprintf("Sent %s to %s.", cli.Plural(j.sent, "event"), c.Topic)
 	if c.DryRun {
 		sent = fmt.Sprintf("Would send %s to %s.", cli.Plural(j.sent, "event"), c.Topic)

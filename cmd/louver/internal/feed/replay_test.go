@@ -22,13 +22,13 @@ import (
 // The flags that are printed read the same file again: none is left out.
 func TestFlags(t *testing.T) {
 	got := Flags(replay.Columns{User: "u", Value: "v (ms)", Time: "day", Clock: "at", Group: "g"},
-		TimesFlags{Zone: "Europe/Berlin", Dates: "mdy"}, ";")
+		WhereFlag{[]string{"status=200", "ms={above: 0}"}}, TimesFlags{Zone: "Europe/Berlin", Dates: "mdy"}, ";")
 	const want = " --user u --value 'v (ms)' --time day --time-of-day at --group g --zone Europe/Berlin --dates mdy " +
-		"--delimiter ';'"
+		"--delimiter ';' --where 'status=200' --where 'ms={above: 0}'"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got := Flags(replay.Columns{}, TimesFlags{}, "\t"); got != ` --delimiter '\t'` {
+	if got := Flags(replay.Columns{}, WhereFlag{}, TimesFlags{}, "\t"); got != ` --delimiter '\t'` {
 		t.Errorf("a tab:%s", got)
 	}
 }

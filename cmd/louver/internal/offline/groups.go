@@ -106,7 +106,7 @@ func (c *ReleaseCommand) usersByName(app *cli.App, file string, in io.Reader) (m
 		rows  []row
 		names []string
 		index = map[string]int{}
-		left  = &leftOut{file: file}
+		left  = &leftOut{file: file, where: c.where()}
 	)
 	err = c.eachRow(file, text, "group", c.Group, left, func(r fileRow) string {
 		name, err := groupname.Canonical([]byte(r.field))
@@ -124,6 +124,9 @@ func (c *ReleaseCommand) usersByName(app *cli.App, file string, in io.Reader) (m
 	})
 	if err != nil {
 		return nil, err
+	}
+	if left.skipped > 0 && len(rows) == 0 {
+		return nil, left.err()
 	}
 	left.say(app)
 	if len(rows) == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/feed"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/replay"
 	"github.com/louver/louver/windows"
@@ -24,8 +25,12 @@ type valueFlags struct {
 	Value string `group:"input" placeholder:"COLUMN" help:"Column of the values, in a CSV file with a header."`
 	User  string `group:"input" placeholder:"COLUMN" help:"Column of the users. Absent: each row is another user."`
 	feed.DelimiterFlag
-	Contribution string `default:"last" enum:"first,last,min,max,random,sum,count,mean" group:"input" placeholder:"NAME" help:"What a user counts with: the first, last (by row), min, max or random value, or the sum, mean or count of all."`
+	Where        []string `rare:"" sep:"none" group:"input" placeholder:"COLUMN=VALUE" help:"Only rows in which the column has the value, such as status=200, or is what a streams file says behind where, such as 'ms={above: 0}'. May be given several times: all must hold."`
+	Contribution string   `default:"last" enum:"first,last,min,max,random,sum,count,mean" group:"input" placeholder:"NAME" help:"What a user counts with: the first, last (by row), min, max or random value, or the sum, mean or count of all."`
 }
+
+// where says which rows count.
+func (c *valueFlags) where() feed.WhereFlag { return feed.WhereFlag{Where: c.Where} }
 
 // counts reports whether rows are counted, whatever their values.
 func (c *valueFlags) counts() bool { return c.Contribution == string(windows.Count) }
@@ -112,7 +117,7 @@ func (c *valueFlags) read(app *cli.App, name string, in io.Reader, grid *mechani
 	if c.Value == "" && !c.counts() {
 		return readList(name, text, grid)
 	}
-	left := &leftOut{file: name}
+	left := &leftOut{file: name, where: c.where()}
 	sample, err := c.readCSV(name, text, grid, left)
 	if err == nil {
 		err = left.err()
@@ -226,6 +231,14 @@ func (c *valueFlags) eachRow(name string, in *bufio.Reader, key, column string, 
 			return fmt.Errorf("%s:%w", name, err)
 		}
 	}
+	conditions, err := c.where().Conditions()
+	if err != nil {
+		return err
+	}
+	where, err := codec.NewRows(conditions, func(name string) (int, error) { return header.Find("where", name) })
+	if err != nil {
+		return fmt.Errorf("%s:%w", name, err)
+	}
 	rows.ReuseRecord = true
 	for number := int64(1); ; number++ {
 		row, err := rows.Read()
@@ -233,6 +246,10 @@ func (c *valueFlags) eachRow(name string, in *bufio.Reader, key, column string, 
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("%s:%w", name, replay.LineError(err))
+		}
+		if !where.Meets(row) {
+			left.skipped++
+			continue
 		}
 		line, _ := rows.FieldPos(field)
 		id := fmt.Sprint(number)

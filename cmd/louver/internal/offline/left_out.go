@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
+	"github.com/louver/louver/cmd/louver/internal/feed"
 )
 
 // leftOut counts the rows of a file that cannot be used, by reason. One of them does not end a release: a stream would
@@ -14,7 +15,9 @@ import (
 type leftOut struct {
 	file    string
 	used    int
-	reasons []*reason // in the order in which they were found
+	skipped int            // those that do not meet the conditions
+	where   feed.WhereFlag // which these are
+	reasons []*reason      // in the order in which they were found
 }
 
 type reason struct {
@@ -38,6 +41,9 @@ func (l *leftOut) addAll(count, first int, why string) {
 
 // err is the first reason if there are rows and none of them can be used: then a column is probably wrong.
 func (l *leftOut) err() error {
+	if l.skipped > 0 && l.used == 0 && len(l.reasons) == 0 {
+		return l.where.None(l.file)
+	}
 	if l.used > 0 || len(l.reasons) == 0 {
 		return nil
 	}
@@ -50,6 +56,9 @@ func (l *leftOut) say(app *cli.App) {
 	all := l.used
 	for _, r := range l.reasons {
 		all += r.count
+	}
+	if l.skipped > 0 {
+		app.Say("louver: %s: %s (this line is not private: do not publish it)", l.file, l.where.Skipped(l.skipped, all))
 	}
 	for _, r := range l.reasons {
 		are := "are"

@@ -116,7 +116,7 @@ func (c *ReleaseCommand) windowed(app *cli.App, s windows.Schedule) (map[int64]*
 		return nil, err
 	}
 	defer func() { _ = in.Close() }()
-	left := &leftOut{file: name}
+	left := &leftOut{file: name, where: c.where()}
 	bags, times, err := c.bags(app.Context, name, in, s, left)
 	if err == nil {
 		err = left.err()
@@ -149,6 +149,9 @@ func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader, s 
 		return nil, times, err
 	}
 	if err = c.times().Fill(&options); err != nil {
+		return nil, times, err
+	}
+	if options.Where, err = c.where().Conditions(); err != nil {
 		return nil, times, err
 	}
 	// a plain count of users needs no bounds; a watch without them is refused before
@@ -196,7 +199,7 @@ func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader, s 
 			bag.Add(hasher.User(e.User), 0, e.Time, e.Value)
 		}
 	}
-	times = file.Times()
+	times, left.skipped = file.Times(), file.Skipped()
 	if n := times.Untimed; n.Count > 0 {
 		left.addAll(n.Count, n.First, "column "+feed.Meaning(codec.BadTime, columns))
 	}

@@ -3,6 +3,7 @@ package try
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -39,6 +40,9 @@ type event struct {
 
 const ungrouped = -1
 
+// errSkipped says that no row meets the conditions.
+var errSkipped = errors.New("all rows are skipped")
+
 // events are those of a file.
 type events struct {
 	all         []event
@@ -49,6 +53,7 @@ type events struct {
 	first, last int64
 	unnamed     int // of all, those that are ungrouped
 	left        int // rows that a stream would reject
+	skipped     int // rows that do not meet the conditions
 	why         string
 	cut         bool // the file is longer
 	times       replay.Times
@@ -132,6 +137,9 @@ func read(ctx context.Context, name string, in io.Reader, columns replay.Columns
 	e.times = file.Times()
 	if n := e.times.Untimed; n.Count > 0 {
 		e.reject(n.Count, n.First, feed.Meaning(codec.BadTime, columns))
+	}
+	if e.skipped = file.Skipped(); e.skipped > 0 && len(e.all)+e.left == 0 {
+		return nil, errSkipped
 	}
 	if len(e.all) == 0 {
 		return nil, feed.FileError(fmt.Errorf("%s: no row can be used: %s; want other columns", name, e.why))

@@ -61,6 +61,9 @@ func (c *Command) describe(app *cli.App, d draft, e *events) error {
 	if e.cut {
 		fmt.Fprintf(&b, "  only the first %s rows were read\n", humanize.Comma(mostEvents))
 	}
+	if e.skipped > 0 {
+		fmt.Fprintf(&b, "  %s\n", c.Skipped(e.skipped, len(e.all)+e.left))
+	}
 	if e.left > 0 {
 		fmt.Fprintf(&b, "  %s left out, %s\n", many(e.left, "row"), e.why)
 	}

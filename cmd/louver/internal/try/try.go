@@ -28,6 +28,7 @@ type Command struct {
 	NoGroup   bool   `help:"Guess no column of groups, even if there may be one."`
 	Delimiter string `placeholder:"C" help:"Character between the columns of a CSV file; \\t for a tab. Absent: found from the first line."`
 	feed.TimesFlags
+	feed.WhereFlag
 	Window  time.Duration `placeholder:"DURATION" help:"Length of a window, such as 1h. Absent: several are tried."`
 	Epsilon *cli.Number   `placeholder:"E" help:"The most ε that one user can lose in one window. Absent: several are tried."`
 	Lower   *cli.Number   `placeholder:"X" help:"Lower bound of the values. Absent: chosen by the values."`
@@ -157,6 +158,9 @@ func (c *Command) read(app *cli.App, name string, in io.Reader) (d draft, e *eve
 	if err = c.Fill(&options); err != nil {
 		return d, nil, err
 	}
+	if options.Where, err = c.Conditions(); err != nil {
+		return d, nil, err
+	}
 	look, text, err := replay.LookAt(name, in, options.Delimiter)
 	if err != nil {
 		return d, nil, feed.FileError(err)
@@ -179,7 +183,9 @@ func (c *Command) read(app *cli.App, name string, in io.Reader) (d draft, e *eve
 			places = column.Places
 		}
 	}
-	if e, err = read(app.Context, name, text, d.Columns, options, places, guessed); err != nil {
+	if e, err = read(app.Context, name, text, d.Columns, options, places, guessed); errors.Is(err, errSkipped) {
+		return d, nil, c.None(name)
+	} else if err != nil {
 		return d, nil, err
 	}
 	if d.First, d.Last, d.Groups = e.first, e.last, e.groups; guessed && len(e.groups) < 2 {
@@ -260,6 +266,6 @@ Wrote %s. It marks what came from the data. Next:
    %s
   louver run --streams %s
       publishes the figures to Kafka and shows them on a page
-`, c.Out, out, feed.Quoted(c.File), d.topic(), feed.Flags(d.Columns, c.TimesFlags, delimiter), out)
+`, c.Out, out, feed.Quoted(c.File), d.topic(), feed.Flags(d.Columns, c.WhereFlag, c.TimesFlags, delimiter), out)
 	return err
 }

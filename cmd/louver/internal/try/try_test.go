@@ -215,6 +215,14 @@ func TestFlagsAreNoGuesses(t *testing.T) {
 		!strings.Contains(string(file), "      - name: mean\n") {
 		t.Errorf("%v, the file is\n%s", err, file)
 	}
+	c.Where, c.Out = []string{"movieId={above: 5}"}, "-"
+	if said, err := run(t, c); err != nil || !strings.Contains(said, "rows are skipped: only those with movieId > 5 count") {
+		t.Errorf("%v, %s", err, said)
+	}
+	c.Where = []string{"movieId=none"}
+	if _, err := run(t, c); err == nil || !strings.Contains(err.Error(), "no row has movieId = none") {
+		t.Error(err)
+	}
 	for _, v := range streams.FromData {
 		for _, key := range []string{"lower", "upper", "size", "epsilon", "above"} {
 			if strings.HasSuffix(v.Key, key) {
