@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -80,8 +79,8 @@ func TestADevelopmentLedgerIsRefused(t *testing.T) {
 	ledger := topics.Names{App: app}.Ledger()
 	place := topics.Place("s", topics.Partitions)
 	entry := b.Consume(t, ledger, place)[0]
-	b.Produce(t, ledger, place, txn.Record{Key: []byte(entry.Key),
-		Value: bytes.Replace([]byte(entry.Value), []byte(`{"v":5,"kinds":["release"]`), []byte(`{"v":4,"format":1`), 1)})
+	old := strings.Replace(string(entry.Value), `{"v":5,"kinds":["release"]`, `{"v":4,"format":1`, 1)
+	b.Produce(t, ledger, place, txn.Record{Key: []byte(entry.Key), Value: []byte(old)})
 	where := fmt.Sprintf("%s/%d at offset ", ledger, place)
 	const what = "format version 4, want 5: a development build of louver wrote it; go on with that build, or choose " +
 		"another app id, whose budgets are fresh and do not count what was charged here"

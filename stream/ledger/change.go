@@ -83,7 +83,8 @@ func (c *Change) check(s Continual, e Entry) error {
 	}
 	for g, v := range c.Values {
 		name := e.Groups[g].Name
-		if v.Figure.Value == nil || v.Since.IsZero() || v.Since.After(e.WindowEnd) || c.Draws(s, name) && !v.Since.Equal(e.WindowEnd) {
+		if v.Figure.Value == nil || v.Since.IsZero() || v.Since.After(e.WindowEnd) ||
+			c.Draws(s, name) && !v.Since.Equal(e.WindowEnd) {
 			return fmt.Errorf("group %q has no value, or one of %s that cannot be of this window", name, v.Since)
 		}
 		if err := v.Figure.check(); err != nil {

@@ -153,7 +153,8 @@ func (s *State) Checkpoint() ([]byte, error) {
 		a := s.Books.accounts[name]
 		b := storedBudget{
 			Budget: name, Limit: a.Limit(),
-			Continues: s.Books.continues[name], Steps: s.Books.lasting.stored(name), Lists: s.history.lists.stored(name),
+			Continues: s.Books.continues[name], Steps: s.Books.lasting.stored(name),
+			Lists:     s.history.lists.stored(name),
 			Followers: s.history.lists.followers(name),
 		}
 		for _, of := range a.Charges() {
@@ -169,7 +170,8 @@ func (s *State) Checkpoint() ([]byte, error) {
 		}
 		one := storedStream{Stream: name, Latest: latest, Recent: s.history.lately.streams[name].stored()}
 		for _, at := range slices.SortedFunc(maps.Keys(book.lanes), lane.compare) {
-			one.Epochs = append(one.Epochs, storedEpoch{at.epoch, at.name, runsOf(book.lanes[at].ends), book.lanes[at].cap})
+			of := book.lanes[at]
+			one.Epochs = append(one.Epochs, storedEpoch{at.epoch, at.name, runsOf(of.ends), of.cap})
 		}
 		if !book.unpaid.IsZero() {
 			unpaid := record.Whole(book.unpaid)
@@ -236,8 +238,8 @@ func restore(text []byte, app string, partition int) (*State, error) {
 			c.Partition, c.App, c.Entries, c.Offset, partition, app)
 	}
 	state := NewState(app, partition)
-	state.entries, state.history.lately.entries, state.offset, state.chain, state.before = c.Entries, c.Entries, c.Offset, c.Chain, c.Before
-	state.history.rollups.entries = c.Entries
+	state.entries, state.offset, state.chain, state.before = c.Entries, c.Offset, c.Chain, c.Before
+	state.history.lately.entries, state.history.rollups.entries = c.Entries, c.Entries
 	state.awaits, state.unproven = true, true
 	// Each entry decides one window, and charges at most one.
 	charged, decided := min(c.Entries, mostEnds), min(c.Entries, mostEnds)

@@ -212,8 +212,9 @@ func checkVersion(v int) error {
 	case v == 0:
 		return fmt.Errorf("%w missing, want %d", ErrVersion, version)
 	case v > version:
-		return fmt.Errorf("%w %d, want %d: run the release of louver that wrote it, or a later one", ErrVersion, v, version)
+		return fmt.Errorf("%w %d, want %d: run the release of louver that wrote it, or a later one", ErrVersion, v,
+			version)
 	}
-	return fmt.Errorf("%w %d, want %d: a development build of louver wrote it; go on with that build, or choose another app "+
-		"id, whose budgets are fresh and do not count what was charged here", ErrVersion, v, version)
+	return fmt.Errorf("%w %d, want %d: a development build of louver wrote it; go on with that build, or choose another "+
+		"app id, whose budgets are fresh and do not count what was charged here", ErrVersion, v, version)
 }

@@ -23,7 +23,8 @@ type instances struct {
 }
 
 func newInstances() instances {
-	return instances{of: map[continualName][]*instance{}, going: map[string][]Open{}, withheld: map[continualName]bool{}}
+	return instances{of: map[continualName][]*instance{}, going: map[string][]Open{},
+		withheld: map[continualName]bool{}}
 }
 
 // continualName names a continual figure of a stream under one budget.

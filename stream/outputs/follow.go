@@ -112,7 +112,8 @@ func (r *Reader) Follow(ctx context.Context, names []string, from time.Time, f f
 
 // Figure returns the figure of a record that was fetched from a topic. ok is false for the end of a series, and for
 // foreign records: the topic belongs to the user.
-func (r *Reader) Figure(ctx context.Context, topic string, partition int, m *fetch.Record) (_ Record, ok bool, _ error) {
+func (r *Reader) Figure(ctx context.Context, topic string, partition int,
+	m *fetch.Record) (_ Record, ok bool, _ error) {
 	message, err := r.message(ctx, topic, partition, m)
 	if err != nil {
 		return Record{}, false, err

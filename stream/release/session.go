@@ -90,8 +90,9 @@ func (w *worker) session(ctx context.Context) error {
 
 // config is what the core of a session has to know.
 func (s *session) config() decide.Config {
-	return decide.Config{App: s.Names.App, Partition: s.at.Number, Place: s.Place, Lineage: s.Lineage, Editions: s.Editions,
-		Hasher: s.Hasher, WatchKey: s.WatchKey, PartBytes: s.PartBytes, MergeBytes: s.MergeBytes, NoteBytes: s.NoteBytes,
+	return decide.Config{App: s.Names.App, Partition: s.at.Number, Place: s.Place, Lineage: s.Lineage,
+		Editions: s.Editions,
+		Hasher:   s.Hasher, WatchKey: s.WatchKey, PartBytes: s.PartBytes, MergeBytes: s.MergeBytes, NoteBytes: s.NoteBytes,
 		CheckpointEvery: s.CheckpointEvery, Random: rand.Reader, Timed: s.timed, Idle: s.idle}
 }
 

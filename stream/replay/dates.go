@@ -179,7 +179,8 @@ func fullYear(text []byte) int {
 // monthNamed is the month with this English name or its beginning, of at least three letters; 0: none.
 func monthNamed(text []byte) int {
 	for m := time.January; m <= time.December; m++ {
-		if name := m.String(); len(text) >= 3 && len(text) <= len(name) && strings.EqualFold(name[:len(text)], string(text)) {
+		name := m.String()
+		if len(text) >= 3 && len(text) <= len(name) && strings.EqualFold(name[:len(text)], string(text)) {
 			return int(m)
 		}
 	}

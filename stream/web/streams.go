@@ -247,7 +247,8 @@ func infoOf(s *config.Stream) streamInfo {
 		MaxGroups:    new(s.MaxGroups),
 		Window:       windowInfo{seconds(s.Window.Size), seconds(s.Window.Every), seconds(s.Window.Grace)},
 		Bounds:       &boundsInfo{exactly(g.Lower()), exactly(g.Upper()), exactly(g.Step())},
-		Contribution: string(s.Contribution), Where: codec.InWords(s.Input.Where), Budget: s.Budget.Name, Remedies: []remedyInfo{}}
+		Contribution: string(s.Contribution), Where: codec.InWords(s.Input.Where), Budget: s.Budget.Name,
+		Remedies: []remedyInfo{}}
 	if s.ExpectedUsers > 0 {
 		info.ExpectedUsers = new(s.ExpectedUsers)
 	}

@@ -111,7 +111,8 @@ func (ts *tests) watched(budget string, o ledger.Open) bool {
 // watching reports whether a program has windows left, this figure and this budget.
 func (ts *tests) watching(p *program, budget, name, definition string) bool {
 	if p.stream.Budget.Name != budget ||
-		!slices.ContainsFunc(p.continual, func(s continual) bool { return s.Name == name && s.Definition == definition }) {
+		!slices.ContainsFunc(p.continual,
+			func(s continual) bool { return s.Name == name && s.Definition == definition }) {
 		return false
 	}
 	_, more := p.lanes.Windows.Next()

@@ -58,7 +58,8 @@ func describeWatch(s *config.Stream, w *config.Watch, expected int64) watchRepor
 		looks = fmt.Sprintf("the groups of each window: at most %d", w.Query.Groups)
 	}
 	return watchReport{of: w, looks: looks, Watch: w.Name, Condition: condition.String(),
-		words: condition.Words(s.Unit), capped: s.MaxWindows != nil, Epsilon: cli.NewDigits(w.Query.Epsilon), AtMost: w.AtMost,
+		words: condition.Words(s.Unit), capped: s.MaxWindows != nil,
+		Epsilon: cli.NewDigits(w.Query.Epsilon), AtMost: w.AtMost,
 		FalseAlarms: cli.NewDigits(w.Query.FalseAlarms), FalseAlarmsPer: config.Duration(w.FalseAlarmsPer),
 		sight: sees(w.Mechanism, expected)}
 }

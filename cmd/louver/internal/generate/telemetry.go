@@ -189,7 +189,8 @@ func (d *draft) telemetry(topic string, t *telemetry) {
 		}
 	}
 	has := func(name string) bool {
-		return slices.ContainsFunc(slices.Collect(maps.Keys(t.attributes)), func(a attribute) bool { return a.name == name })
+		return slices.ContainsFunc(slices.Collect(maps.Keys(t.attributes)),
+			func(a attribute) bool { return a.name == name })
 	}
 	if i := slices.IndexFunc(users, has); i >= 0 {
 		d.User, d.GuessedUser = users[i], true

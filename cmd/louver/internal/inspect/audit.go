@@ -135,7 +135,8 @@ func (c *AuditCommand) begin(app *cli.App, r *outputs.Reader,
 			a.Checkpoint(at, c.AppID, partition, text.Text)
 			continue
 		}
-		f, err := log.Partition{Topic: names.Ledger(), Number: partition}.Covered(app.Context, r.Fetch, c.AppID, text.Text)
+		of := log.Partition{Topic: names.Ledger(), Number: partition}
+		f, err := of.Covered(app.Context, r.Fetch, c.AppID, text.Text)
 		truncated := (*fetch.TruncatedError)(nil)
 		switch {
 		case err == nil:

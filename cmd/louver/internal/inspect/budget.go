@@ -83,7 +83,8 @@ func only(r ledger.Report, stream, app string) (ledger.Report, error) {
 		return r, fmt.Errorf("--stream=%s: the ledger of app %s has no such stream", stream, app)
 	}
 	r.Streams = r.Streams[at : at+1]
-	r.Budgets = slices.DeleteFunc(r.Budgets, func(b ledger.BudgetReport) bool { return b.Budget != r.Streams[0].Budget })
+	r.Budgets = slices.DeleteFunc(r.Budgets,
+		func(b ledger.BudgetReport) bool { return b.Budget != r.Streams[0].Budget })
 	r.Watches = slices.DeleteFunc(r.Watches, func(w ledger.WatchReport) bool { return w.Stream != stream })
 	return r, nil
 }

@@ -31,7 +31,8 @@ func printBudgets(w io.Writer, width int, r budgetReport, now time.Time) error {
 		case b.ExhaustedAt != nil:
 			exhausted = "at " + cli.Stamp(b.ExhaustedAt.Time, now)
 		}
-		budgets = append(budgets, []string{b.Budget, lostOf(b.BudgetReport), bounded(b.EpsilonTotalLost), used(b.BudgetReport),
+		budgets = append(budgets, []string{b.Budget, lostOf(b.BudgetReport), bounded(b.EpsilonTotalLost),
+			used(b.BudgetReport),
 			exhausted, nextReturn(b.BudgetReport, now)})
 	}
 	if err := cli.WriteTable(w, width, []string{"stream", "budget", "ε lost", "total ε", "windows used",

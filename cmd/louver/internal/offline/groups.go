@@ -172,7 +172,8 @@ func (c *ReleaseCommand) find(out io.Writer, m *mechanisms.TruncatedGeometric,
 			continue
 		case c.JSON:
 			err = json.NewEncoder(out).Encode(foundGroup{name, c.Statistic, m.Name(), value, m.Threshold(), m.Error95(),
-				bandOfUsers(decimal.NewFromInt(value), decimal.NewFromInt(m.Error95())).Fields(), json.Number(promise.Epsilon.String()), json.Number(promise.Delta.String())})
+				bandOfUsers(decimal.NewFromInt(value), decimal.NewFromInt(m.Error95())).Fields(),
+				json.Number(promise.Epsilon.String()), json.Number(promise.Delta.String())})
 		default:
 			_, err = fmt.Fprintf(out, "%d %s\n", value, name)
 		}

@@ -126,7 +126,9 @@ func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedul
 		end := min(begin+int64(of.Update), s.End)
 		for ; len(starts) > 0 && starts[0] < end; starts = starts[1:] {
 			amounts := make([]int64, 1)
-			bags[starts[0]].Visit(func(u windows.UserHash, seen []windows.Contribution) { allowance.Visit(u, seen, amounts) })
+			bags[starts[0]].Visit(func(u windows.UserHash, seen []windows.Contribution) {
+				allowance.Visit(u, seen, amounts)
+			})
 			open = m.Add(open, leaf, amounts[0])
 		}
 		e := leafEntry(of, s, begin, end)

@@ -181,7 +181,8 @@ func (s *Service) work(ctx context.Context, engine *stream.Service, shown *publi
 			return shown.follow(ctx, reader, s.Since)
 		})
 		working.Go(func() error {
-			err := restore(ctx, cluster.Follower(s.Conn, nil, engine.Health.Retrying), s.AppID, s.Streams, shown.gauges, s.Now)
+			reader := cluster.Follower(s.Conn, nil, engine.Health.Retrying)
+			err := restore(ctx, reader, s.AppID, s.Streams, shown.gauges, s.Now)
 			if err != nil && ctx.Err() == nil {
 				s.Log.Warn("the ledger cannot be read: the public metrics show only what is published from now on, "+
 					"and no sums of objectives", zap.Error(err))

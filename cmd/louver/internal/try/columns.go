@@ -24,7 +24,8 @@ func complete(name string, c replay.Columns, look *replay.Look, counts bool) (re
 	if !slices.ContainsFunc(look.Columns, func(c replay.Column) bool { return c.Filled > 0 }) {
 		return c, feed.FileError(fmt.Errorf("%s: the file has no events; want at least one below the header", name))
 	}
-	g := guesser{look: look, Guess: generate.Candidates(fields), taken: []string{c.User, c.Value, c.Time, c.Clock, c.Group}}
+	g := guesser{look: look, Guess: generate.Candidates(fields),
+		taken: []string{c.User, c.Value, c.Time, c.Clock, c.Group}}
 	for _, part := range []struct {
 		flag, what string
 		to         *string
