@@ -42,6 +42,7 @@ type Bag struct {
 	random   bool        // policy random
 	greatest bool        // policy last or max
 	adds     bool        // policy sum, count or mean
+	of       int64       // policy mean: 1, the number of events that an event is; else 0
 
 	last  int32  // the group that is chosen last, if the spec has one
 	names *names // of an open bag
@@ -63,6 +64,9 @@ func NewBag(spec BagSpec) *Bag {
 		adds:     spec.Policy.Adds(),
 		last:     noGroup,
 		rows:     newTable(),
+	}
+	if spec.Policy == Mean {
+		b.of = 1
 	}
 	if spec.Open {
 		b.spec.MaxGroups, b.names = math.MaxInt, newNames()
@@ -124,10 +128,8 @@ func (b *Bag) order(u UserHash, time, value int64) int64 {
 		return time
 	case b.random:
 		return b.spec.Hasher.pick(u, time, value)
-	case b.spec.Policy == Mean:
-		return 1
 	}
-	return 0
+	return b.of
 }
 
 // addAll adds as many rows as are looked for at once, or fewer.
@@ -318,8 +320,8 @@ func (b *Bag) only(keep func(u UserHash) bool) *Bag {
 	if n == b.rows.n {
 		return b
 	}
-	some := &Bag{spec: b.spec, timed: b.timed, random: b.random, greatest: b.greatest, adds: b.adds, last: b.last,
-		hashes: b.hashes, rows: tableFor(n)}
+	some := &Bag{spec: b.spec, timed: b.timed, random: b.random, greatest: b.greatest, adds: b.adds, of: b.of,
+		last: b.last, hashes: b.hashes, rows: tableFor(n)}
 	for _, block := range b.rows.blocks {
 		for i := range block {
 			if r := &block[i]; keep(r.user) {

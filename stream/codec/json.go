@@ -92,6 +92,15 @@ func (d *jsonDecoder) Decode(r Record, e *Event) Reason {
 	return d.event(&r, &d.found, e)
 }
 
+// forgetNulls makes fields of conditions that are null missing ones.
+func (d *jsonDecoder) forgetNulls(value []byte, f *fields) {
+	for i := range d.wanted {
+		if w := &d.wanted[i]; w.role >= numRoles && w.node.null(value) {
+			f[w.role] = field{}
+		}
+	}
+}
+
 // Cause implements [Decoder].
 func (d *jsonDecoder) Cause(r Record) string { return d.cause(r.Value) }
 
@@ -115,10 +124,10 @@ func (d *jsonDecoder) find(value []byte, f *fields) bool {
 		return false
 	}
 	for i := range d.wanted {
-		w := &d.wanted[i]
-		if w.node.tell(value, &f[w.role]); w.role >= numRoles && w.node.null(value) {
-			f[w.role] = field{}
-		}
+		d.wanted[i].node.tell(value, &f[d.wanted[i].role])
+	}
+	if len(d.where) > 0 {
+		d.forgetNulls(value, f)
 	}
 	if v := &f[roleValue]; d.decimals.value != nil && (v.kind == text || v.kind == other) {
 		d.decimals.read(value, v)

@@ -50,13 +50,14 @@ type otlpSlot struct {
 // otlpDecoder reads records of one signal.
 type otlpDecoder struct {
 	rules
-	signal *otlpSignal
-	cells  [otlpHolders][]otlpCell
-	slots  []otlpSlot
-	early  []otlpSlot // conditions on own fields: they come before attributes are looked for
-	late   []int      // the other conditions
-	found  fields
-	raw    otlpRaw
+	signal     *otlpSignal
+	cells      [otlpHolders][]otlpCell
+	slots      []otlpSlot
+	conditions []condition
+	early      []otlpSlot // conditions on own fields: they come before attributes are looked for
+	late       []int      // the other conditions
+	found      fields
+	raw        otlpRaw
 
 	record Record
 	walk   otlpWalk
@@ -85,8 +86,8 @@ type otlpWalk interface {
 
 func newOTLP(signal *otlpSignal) func(Spec, rules) (Decoder, error) {
 	return func(s Spec, r rules) (Decoder, error) {
-		d := &otlpDecoder{rules: r, signal: signal, deltas: s.onlyDeltas()}
-		d.anonymous = true
+		d := &otlpDecoder{rules: r, signal: signal, conditions: r.where, deltas: s.onlyDeltas()}
+		d.where = nil // they are looked at as early as possible, and not again
 		for _, p := range s.parts() {
 			if !p.inValue() {
 				continue
@@ -175,7 +176,7 @@ func (d *otlpDecoder) Next(e *Event) (Reason, bool) {
 	for i := range d.early {
 		s := &d.early[i]
 		f := s.own.value(&d.raw)
-		if c := &d.where[s.role-numRoles]; !c.holds(&f) {
+		if c := &d.conditions[s.role-numRoles]; !c.holds(&f) {
 			d.skip = Skip{int(s.role - numRoles), c.why(&f)}
 			return Unwanted, true
 		}
@@ -197,7 +198,7 @@ func (d *otlpDecoder) Next(e *Event) (Reason, bool) {
 		d.found[s.role] = *f
 	}
 	for _, i := range d.late {
-		if c, f := &d.where[i], &d.found[roleWhere(i)]; !c.holds(f) {
+		if c, f := &d.conditions[i], &d.found[roleWhere(i)]; !c.holds(f) {
 			d.skip = Skip{i, c.why(f)}
 			return Unwanted, true
 		}
@@ -205,7 +206,10 @@ func (d *otlpDecoder) Next(e *Event) (Reason, bool) {
 	if d.deltas && d.raw.total() {
 		return NoDelta, true
 	}
-	return d.make(&d.record, &d.found, e), true
+	if u := &d.found[roleUser]; !d.keyed && (u.kind == none || u.kind == text && len(u.text) == 0) {
+		return NoUser, true
+	}
+	return d.event(&d.record, &d.found, e), true
 }
 
 // Broken implements [Batch].

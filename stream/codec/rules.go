@@ -43,7 +43,6 @@ type rules struct {
 	// These parts are not fields of the record's value.
 	keyed, stamped, grouped bool
 	open                    bool // any name is a group
-	anonymous               bool // what has no user is skipped and not rejected
 	// missing says that the last record was rejected because a field is missing.
 	missing bool
 	clocked bool // the time is in two fields
@@ -134,22 +133,11 @@ func (n *groupNames) find(name []byte) (int, bool) {
 
 // event makes the event of a record, if it meets the conditions.
 func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
-	if len(r.where) > 0 {
-		if skip, unmet := r.unmet(f); unmet {
-			r.skip = skip
-			return Unwanted
-		}
+	if len(r.where) > 0 && r.unmet(f) {
+		return Unwanted
 	}
-	return r.make(rec, f, e)
-}
-
-// make makes the event of a record.
-func (r *rules) make(rec *Record, f *fields, e *Event) Reason {
 	var ok bool
 	r.missing = false
-	if u := &f[roleUser]; r.anonymous && !r.keyed && (u.kind == none || u.kind == text && len(u.text) == 0) {
-		return NoUser
-	}
 	if r.grid == nil {
 		e.Value = 1
 	} else if e.Value, ok = r.value(&f[roleValue]); !ok {

@@ -53,11 +53,13 @@ type literal struct {
 	text        []byte
 	first, last uint64 // its first eight bytes, or all of them if it is shorter, and its last eight
 	mask        uint64 // of the bytes in first
+	looks       int    // at how many bytes of a text it looks
 }
 
 func newLiteral(name string) literal {
 	quoted, _ := json.Marshal(name) // a string never fails
 	l := literal{text: append(quoted, ':'), mask: math.MaxUint64}
+	l.looks = max(len(l.text), 8)
 	if missing := 8 - len(l.text); missing > 0 {
 		l.mask >>= 8 * missing
 	} else {
@@ -72,10 +74,10 @@ func newLiteral(name string) literal {
 // at reports whether the literal is at b[i]. It may overlook one near the end of the text: then the name is read like
 // any other.
 func (l *literal) at(b []byte, i int) bool {
-	n := len(l.text)
-	if i+max(n, 8) > len(b) {
+	if i+l.looks > len(b) {
 		return false
 	}
+	n := len(l.text)
 	return binary.LittleEndian.Uint64(b[i:])&l.mask == l.first &&
 		(n <= 8 || binary.LittleEndian.Uint64(b[i+n-8:]) == l.last && (n <= 16 || string(b[i:i+n]) == string(l.text)))
 }
@@ -357,7 +359,7 @@ func scanWord(b []byte, i int, word string) int {
 }
 
 func skipSpace(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+	for i < len(b) && b[i] <= ' ' && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
 	}
 	return i

@@ -302,14 +302,15 @@ func (r *Rows) Meets(row []string) bool {
 	return true
 }
 
-// unmet returns the first condition that the fields do not meet; ok is false if they meet all.
-func (r *rules) unmet(f *fields) (s Skip, ok bool) {
+// unmet reports whether the fields do not meet some condition, and notes the first.
+func (r *rules) unmet(f *fields) bool {
 	for i := range r.where {
 		if c, at := &r.where[i], &f[roleWhere(i)]; !c.holds(at) {
-			return Skip{i, c.why(at)}, true
+			r.skip = Skip{i, c.why(at)}
+			return true
 		}
 	}
-	return s, false
+	return false
 }
 
 func (c *condition) holds(f *field) bool {

@@ -21,7 +21,7 @@ import (
 // partItems is how many items a part has at most.
 const partItems = 1024
 
-// item is what a decoding made of an item.
+// item is what a decoding made of an item, or of a record that is one.
 type item struct {
 	verdict     verdict
 	why         codec.SkipCause
@@ -30,6 +30,11 @@ type item struct {
 	group       int32
 	time, value int64
 	user        windows.UserHash
+}
+
+// leftOut is an item that is skipped.
+func leftOut(reason codec.Reason, s codec.Skip) item {
+	return item{verdict: verdict{rejected: reason}, condition: int8(s.Condition), why: s.Why}
 }
 
 // span is a stretch of a buffer.
@@ -44,16 +49,6 @@ type part struct {
 	faults [codec.NumReasons]fault // of one of the items that were rejected for each reason
 	more   bool                    // others follow
 	broken string                  // why what follows in the record cannot be read; "" if nothing does
-}
-
-// batched reports whether records of a lane may hold many items.
-func (l lane) batched() bool {
-	for _, in := range l {
-		if in.decoding.batch != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // part reads a part of the record at an offset, unless that is the one that was read last. A format without items has
@@ -99,8 +94,7 @@ func (d *decoding) next(record codec.Record, p *part) bool {
 	case !more:
 		return false
 	case reason.Skips():
-		s := d.batch.Skipped()
-		p.items = append(p.items, item{verdict: verdict{rejected: reason}, condition: int8(s.Condition), why: s.Why})
+		p.items = append(p.items, leftOut(reason, d.batch.Skipped()))
 	case reason != codec.OK:
 		v := verdict{rejected: reason,
 			missing: reason != codec.Malformed && reason != codec.Future && d.batch.Missing()}
@@ -134,8 +128,7 @@ func (d *decoding) single(offset int64, n int, rec *fetch.Record, p *part) {
 	if n > 0 {
 		return
 	}
-	p.items = append(p.items, item{verdict: v, group: int32(d.event.Group), time: d.event.Time, value: d.event.Value,
-		user: d.user, name: span{0, int32(len(d.name))}, condition: int8(d.skip.Condition), why: d.skip.Why})
+	p.items = append(p.items, d.one)
 	p.faults[v.rejected] = d.fault
 }
 
@@ -243,7 +236,7 @@ func (in *streamInput) addItem(offset int64, i int, rec *fetch.Record) verdict {
 	if at.verdict.rejected != codec.OK {
 		return at.verdict
 	}
-	return in.put(at.verdict, offset, at.user, of.names[at.name.from:at.name.to], int(at.group), at.time, at.value, rec)
+	return in.put(offset, at, of.names, rec)
 }
 
 // copyItems queues copies of the bad and late items of a part, for the streams that want them: a record with the items

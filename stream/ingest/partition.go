@@ -41,7 +41,7 @@ type partition struct {
 func newPartition(g *Ingest, at stage.Partition, m *stage.Membership) *partition {
 	p := &partition{reader: reader{Ingest: g, at: at}, membership: m}
 	p.outage.reader = &p.reader
-	p.undecided = undecided{reader: &p.reader, take: p.take}
+	p.undecided = undecided{reader: &p.reader, take: p.takeKept}
 	p.writer = writer{reader: &p.reader, outage: &p.outage, undecided: &p.undecided}
 	p.cutter = cutter{reader: &p.reader, outage: &p.outage, writer: &p.writer}
 	p.copies = copies{Env: g.Env, at: at, retry: map[string]time.Time{}}
@@ -261,7 +261,7 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 	kept := false
 	p.batches = p.batches[:0]
 	for _, l := range p.leading {
-		named := false // records name their schemas
+		named, batched := false, false // records name their schemas; they may hold many items
 		for _, in := range l {
 			for in.reached(offset) {
 				if err := p.writer.mark(ctx, in, in.cuts[0].offset); err != nil {
@@ -269,12 +269,13 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 				}
 			}
 			named = named || in.decoding.preparer != nil
+			batched = batched || in.decoding.batch != nil
 		}
 		if named && p.undecided.keep(l, offset, rec) {
 			kept = true
 			continue
 		}
-		if l.batched() {
+		if batched {
 			p.batches = append(p.batches, l)
 		} else {
 			p.take(l, offset, rec)
@@ -298,20 +299,26 @@ func (p *partition) add(ctx context.Context, rec *fetch.Record) error {
 	return nil
 }
 
-// take offers a record to a lane and counts what becomes of it.
-func (p *partition) take(l lane, offset int64, rec *fetch.Record) {
-	if l.batched() { // one that was kept aside for an edition in another format
-		for n := 0; p.takePart(l, offset, n, rec).more; n++ {
-		}
+// takeKept offers a record to a lane that was kept aside. Another edition of the lane may be in a format whose records
+// hold many items.
+func (p *partition) takeKept(l lane, offset int64, rec *fetch.Record) {
+	if !slices.ContainsFunc(l, func(in *streamInput) bool { return in.decoding.batch != nil }) {
+		p.take(l, offset, rec)
 		return
 	}
+	for n := 0; p.takePart(l, offset, n, rec).more; n++ {
+	}
+}
+
+// take offers a record to a lane and counts what becomes of it.
+func (p *partition) take(l lane, offset int64, rec *fetch.Record) {
 	v, in := l.add(offset, rec), l[0]
 	if offset < p.reported || v.when == seenBefore {
 		return
 	}
 	in.fresh.count(v)
 	if v.rejected == codec.Unwanted {
-		in.fresh.unmet[in.decoding.skip.Condition][in.decoding.skip.Why]++
+		in.fresh.unmet[in.decoding.one.condition][in.decoding.one.why]++
 		return
 	}
 	if in.decoding.bareKeys && codec.Framed(rec.Key) {
@@ -329,7 +336,7 @@ func (p *partition) take(l lane, offset int64, rec *fetch.Record) {
 		in.fresh.why(v.rejected, in.decoding)
 	}
 	if v.when == outside {
-		in.fresh.strayed(in.decoding.event.Time)
+		in.fresh.strayed(in.decoding.one.time)
 	}
 	if v.rejected != 0 || v.late() {
 		p.copy(in, rec, v, copied{value: rec.Value, cause: in.decoding.fault.cause})

@@ -189,13 +189,11 @@ type decoding struct {
 	bareKeys bool           // the whole key is the user
 	hasher   *windows.Hasher
 
-	offset  int64 // of the record that the rest is about. It includes the base, so no two records have the same
-	event   codec.Event
-	name    []byte // of the group, if groups are found
-	user    windows.UserHash
-	verdict verdict    // rejected or not
-	fault   fault      // if it is rejected
-	skip    codec.Skip // if it is skipped
+	offset int64 // of the record that the rest is about. It includes the base, so no two records have the same
+	event  codec.Event
+	one    item   // what was made of the record, if it holds one
+	name   []byte // of its group, if groups are found
+	fault  fault  // if it is rejected
 }
 
 // fault says more about why a record is rejected than its reason.
@@ -230,28 +228,36 @@ func (in *streamInput) share(others []*streamInput) {
 
 // decode reads the record at an offset, unless that is the one that was read last.
 func (d *decoding) decode(offset int64, rec *fetch.Record) verdict {
-	if offset == d.offset {
-		return d.verdict
+	if offset != d.offset {
+		d.offset = offset
+		d.read(rec)
 	}
-	d.offset, d.verdict = offset, verdict{}
+	return d.one.verdict
+}
+
+// read reads a record that holds one event.
+func (d *decoding) read(rec *fetch.Record) {
 	if rec.TooLarge > 0 {
-		d.verdict.rejected, d.fault = codec.Malformed, fault{cause: tooLarge}
-		return d.verdict
+		d.one, d.fault = item{verdict: verdict{rejected: codec.Malformed}}, fault{cause: tooLarge}
+		return
 	}
 	record := codec.Record{Key: rec.Key, Value: rec.Value, Time: rec.Time * int64(time.Millisecond), Headers: rec}
-	if reason := d.decoder.Decode(record, &d.event); reason.Skips() {
-		d.verdict, d.skip = verdict{rejected: reason}, d.decoder.Skipped()
-		return d.verdict
+	e := &d.event
+	if reason := d.decoder.Decode(record, e); reason.Skips() {
+		d.one = leftOut(reason, d.decoder.Skipped())
+		return
 	} else if reason != codec.OK {
-		d.verdict = verdict{rejected: reason,
-			missing: reason != codec.Malformed && reason != codec.Future && d.decoder.Missing()}
+		d.one = item{verdict: verdict{rejected: reason,
+			missing: reason != codec.Malformed && reason != codec.Future && d.decoder.Missing()}}
 		d.fault = d.faultOf(record, reason)
-		return d.verdict
+		return
 	}
-	d.user = d.hasher.User(d.event.User)
-	d.name = append(d.name[:0], d.event.Name...)
-	d.event.User, d.event.Name = nil, nil // they point into the page
-	return d.verdict
+	d.one = item{user: d.hasher.User(e.User), group: int32(e.Group), time: e.Time, value: e.Value}
+	if len(e.Name) > 0 {
+		d.name = append(d.name[:0], e.Name...)
+		d.one.name.to = int32(len(d.name))
+	}
+	e.User, e.Name = nil, nil // they point into the page
 }
 
 // faultOf says more about a record that the decoder has just rejected.

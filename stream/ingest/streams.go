@@ -99,35 +99,33 @@ func (in *streamInput) add(offset int64, rec *fetch.Record) verdict {
 	if offset < in.from {
 		return verdict{when: seenBefore}
 	}
-	v := in.decoding.decode(offset, rec)
-	if v.rejected != codec.OK {
+	if v := in.decoding.decode(offset, rec); v.rejected != codec.OK {
 		return v
 	}
-	e := &in.decoding.event
-	return in.put(v, offset, in.decoding.user, in.decoding.name, e.Group, e.Time, e.Value, rec)
+	return in.put(offset, &in.decoding.one, in.decoding.name, rec)
 }
 
-// put puts an event of the record at an offset into the bag of its slice.
-func (in *streamInput) put(v verdict, offset int64, user windows.UserHash, name []byte, group int, at, value int64,
-	rec *fetch.Record) verdict {
-	if at > in.horizon {
+// put puts an event of the record at an offset into the bag of its slice. names has the name of its group, if groups
+// are found.
+func (in *streamInput) put(offset int64, e *item, names []byte, rec *fetch.Record) (v verdict) {
+	if e.time > in.horizon {
 		return verdict{rejected: codec.Future}
 	}
 	// What adds up is clipped when the window is merged: release counts that.
-	if (value < 0 || value > in.stream.Grid.Last()) && !in.stream.Contribution.Adds() {
+	if (e.value < 0 || e.value > in.stream.Grid.Last()) && !in.stream.Contribution.Adds() {
 		v.clamped = true
 	}
 	s := in.last
-	if s == nil || at < s.slice.Start || at >= s.slice.End {
-		if s = in.slot(at); s == nil {
-			return verdict{when: in.missed(offset, at, rec.Time*int64(time.Millisecond))}
+	if s == nil || e.time < s.slice.Start || e.time >= s.slice.End {
+		if s = in.slot(e.time); s == nil {
+			return verdict{when: in.missed(offset, e.time, rec.Time*int64(time.Millisecond))}
 		}
 		in.last = s
 	}
 	if in.stream.Found != nil {
-		s.bag.PutName(user, name, at, value)
+		s.bag.PutName(e.user, names[e.name.from:e.name.to], e.time, e.value)
 	} else {
-		s.bag.Put(user, group, at, value)
+		s.bag.Put(e.user, int(e.group), e.time, e.value)
 	}
 	return v
 }
