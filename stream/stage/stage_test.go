@@ -87,7 +87,7 @@ func TestAWorkerThatIsNoMemberLeavesTheIdAlone(t *testing.T) {
 		t.Errorf("the transactional id was opened %d times by the old worker and %d times by its successor, want "+
 			"once by each", o, s)
 	}
-	group.mend()
+	group.repair()
 }
 
 // cuttable is a way of dialling that can be cut, with the connections that it has made.
@@ -120,7 +120,7 @@ func (c *cuttable) cut() {
 	}
 }
 
-func (c *cuttable) mend() {
+func (c *cuttable) repair() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.off = false
