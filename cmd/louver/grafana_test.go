@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/louver/louver/cmd/louver/internal/clitest"
+	"github.com/louver/louver/stream/outputs"
 )
 
 // The boards have what Grafana's published types have, and nothing else. grafana/board.ts says which types.
@@ -43,6 +44,47 @@ func TestBoardsFollowGrafana(t *testing.T) {
 				t.Errorf("%s: %s instead of %s passes", name, wrong, right)
 			}
 		}
+	}
+}
+
+// The board looks back for what louver export sends: a window's points are as far apart as windows are, and Prometheus
+// sees a point for five minutes only. Everything that is exported is asked for so, and nothing that is only scraped.
+func TestBoardLooksBack(t *testing.T) {
+	exported := map[string]bool{"louver_distribution": true} // of which the buckets are
+	for _, m := range outputs.Metrics() {
+		exported[m.Prometheus()] = true
+	}
+	asked := regexp.MustCompile(`(last_over_time\()?\b(louver_\w+?)(?:_bucket)?\{(?:[^{}]|\$\{\w+:raw\})*\}(\[\$lookback\])?`)
+	var board struct {
+		Templating struct{ List []struct{ Query any } }
+		Panels     []struct{ Targets []struct{ Expr string } }
+	}
+	if err := json.Unmarshal([]byte(clitest.DeployedText(t, "grafana/louver.json")), &board); err != nil {
+		t.Fatal(err)
+	}
+	var queries []string
+	for _, v := range board.Templating.List {
+		if q, ok := v.Query.(map[string]any); ok && !strings.HasPrefix(q["query"].(string), "label_values(") {
+			queries = append(queries, q["query"].(string))
+		}
+	}
+	for _, p := range board.Panels {
+		for _, target := range p.Targets {
+			queries = append(queries, target.Expr)
+		}
+	}
+	n := 0
+	for _, q := range queries {
+		for _, m := range asked.FindAllStringSubmatch(q, -1) {
+			if looks := m[1] != "" && m[3] != ""; looks != exported[m[2]] {
+				t.Errorf("%s: %s is exported: %v; looks back: %v", q, m[2], exported[m[2]], looks)
+			} else if looks {
+				n++
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("%d look back; want at least 20", n)
 	}
 }
 

@@ -295,7 +295,7 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 func boards(t *testing.T, m monitoring) {
 	t.Helper()
 	fill := strings.NewReplacer("$__rate_interval", "1m", "$stream", ".*", "$group", ".*", "$release", ".*",
-		"$job", ".*", "$instance", ".*", "${series:raw}", `stream=~".*"`,
+		"$job", ".*", "$instance", ".*", "$lookback", "1m", "${series:raw}", `stream=~".*"`,
 		"${histogram:raw}", `stream=~".*"`, "${total:raw}", `stream=~".*", release="today"`,
 		" offset 1d", "", " offset 7d", "") // there is no day before
 	values := regexp.MustCompile(`^(?:label_values\((.*), (\w+)\)|query_result\((.*)\))$`)
