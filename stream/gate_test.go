@@ -10,9 +10,6 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
-// together is how many windows release decides in one transaction at the most.
-const together = 64
-
 // gate holds back the transactions of the release stage of a world with a fake broker. A service that runs freely may
 // have decided everything before a test has looked once.
 type gate struct {

@@ -39,19 +39,13 @@ func following(window, grace string) string {
 // deciding opens the session of some editions.
 func deciding(t testing.TB, editions ...config.Edition) *decider {
 	t.Helper()
-	return decidingFrom(t, ledger.NewState("app", 0), editions...)
-}
-
-// decidingFrom does so behind the entries of a ledger.
-func decidingFrom(t testing.TB, fold *ledger.State, editions ...config.Edition) *decider {
-	t.Helper()
 	var programs []*program
 	for _, e := range editions {
 		programs = append(programs, newProgram(e))
 	}
 	d := newDecider(t, programs[0], zap.NewNop())
 	d.Editions = editions
-	d.session(d.Config, fold, programs...)
+	d.session(d.Config, ledger.NewState("app", 0), programs...)
 	d.messages = d.remembering()
 	return d
 }
