@@ -17,7 +17,7 @@ func BenchmarkWatchesOfOneBudget(b *testing.B) {
 	for _, streams := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprint(streams), func(b *testing.B) {
 			text := strings.NewReplacer("EPSILON", "1", "LIMIT", "1000000000", "ATMOST", "2").Replace(alarmed)
-			d := newDecider(b, programOf(b, text), zap.NewNop()).sealing(1)
+			d := newDecider(b, programOf(b, text), zap.NewNop()).sealing()
 			var all []*program
 			for i := range streams {
 				p := programOf(b, text)
@@ -36,7 +36,7 @@ func BenchmarkWatchesOfOneBudget(b *testing.B) {
 				e := p.entry("app", w)
 				e.Continual = d.tests.describe(p, w)
 				_, e.Ended = d.tests.resume(p)
-				if err := d.own.State.Books.Settle(&e); err != nil || len(e.Ended) > 0 || !e.Continual[0].Looks() ||
+				if err := d.own.Books.Settle(&e); err != nil || len(e.Ended) > 0 || !e.Continual[0].Looks() ||
 					e.Continual[0].Arms {
 					b.Fatalf("%v, %v end, %+v", err, e.Ended, e.Continual)
 				}
@@ -84,7 +84,7 @@ func BenchmarkManyGroups(b *testing.B) {
 	}
 	text := strings.NewReplacer("EPSILON", "1", "LIMIT", "1000000000000", "ATMOST", "2", "[a, b, c]",
 		"["+strings.Join(groups, ", ")+"]").Replace(alarmed)
-	d := newDecider(b, programOf(b, text), zap.NewNop()).sealing(1)
+	d := newDecider(b, programOf(b, text), zap.NewNop()).sealing()
 	for b.Loop() {
 		if e := d.next(nil); e.Reason != "" {
 			b.Fatal(e.Reason)

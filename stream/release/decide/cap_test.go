@@ -129,7 +129,7 @@ func (c *capWorld) session(t testing.TB) *decider {
 	}
 	c.aborted = nil
 	for _, value := range c.ledger {
-		if err := d.Core.learn(c.decode(t, value), value); err != nil {
+		if err := d.learn(c.decode(t, value), value); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -49,7 +49,7 @@ func TestRepeatedValuesTeachNothing(t *testing.T) {
 	given := []mechanisms.Public{}
 	drawn := p.continual[0].kind.(*changer)
 	drawn.mechanism = noting{drawn.mechanism, &given}
-	d := newDecider(t, p, zap.NewNop()).sealing(1)
+	d := newDecider(t, p, zap.NewNop()).sealing()
 	for i := range 6 {
 		d.next(at(int64(100+100*(i%2)), 200, 300))
 	}
@@ -86,7 +86,7 @@ func TestAnIncidentOnChange(t *testing.T) {
 		"tolerance: 0.1", "tolerance: 0.03", "ATMOST", "100", "LIMIT", "100",
 		"groups: [a, b, c]", "groups: [a]", "max_groups: 3", "max_groups: 1", "upper: 1000", "upper: 60000",
 		"size: 1h, every: 1h", "size: 1m, every: 1m").Replace(changing)
-	d := newDecider(t, programOf(t, text), zap.NewNop()).sealing(1)
+	d := newDecider(t, programOf(t, text), zap.NewNop()).sealing()
 	d.MergeBytes = 1 << 26
 	rng := rand.New(rand.NewPCG(52, 0))
 	people := make([]float64, n)

@@ -187,7 +187,7 @@ func (c *Core) Next(now time.Time) (do Action, err error) {
 		case c.batch.empty() && c.behind:
 			err = c.goAgain()
 		case len(c.queue) == 0:
-			do, err = c.rest()
+			do = c.rest()
 		default:
 			t, ready, read := c.turn(c.queue[0])
 			switch {
@@ -233,17 +233,17 @@ func (c *Core) turn(budget string) (next turn, ready bool, read []int) {
 }
 
 // rest does what is done when nothing is due: it notes more for discoveries, makes snapshots, and then polls.
-func (c *Core) rest() (Action, error) {
+func (c *Core) rest() Action {
 	if again := c.notes.catchUp(); len(again) > 0 {
-		return Again{again}, nil
+		return Again{again}
 	}
 	if due := c.attendance.Due(saveBytes); len(due) > 0 {
 		c.batch.snapshots = due
-		return Commit{Snapshots: due}, nil
+		return Commit{Snapshots: due}
 	}
 	c.queue, c.turns, c.behind = slices.Clone(c.budgets), nil, true
 	clear(c.fresh)
-	return Poll{}, nil
+	return Poll{}
 }
 
 // saveBytes is how many bytes of snapshots are collected before they are committed.

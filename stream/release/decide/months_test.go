@@ -74,7 +74,7 @@ func TestFalseAlarmsOfMonths(t *testing.T) {
 // falseAlarms simulates months, each with a ledger of its own, and returns how many of them have an alarm.
 func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 	t.Helper()
-	d := newDecider(t, p, zap.NewNop()).sealing(1)
+	d := newDecider(t, p, zap.NewNop()).sealing()
 	merged := windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 2, Policy: p.stream.Contribution,
 		Window: p.schedule.First(), Hasher: d.Hasher}, 1<<20)
 	bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 2, Policy: p.stream.Contribution,
@@ -99,7 +99,7 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 			e := p.entry("app", w)
 			e.Continual = d.tests.describe(p, w)
 			open, _ := d.tests.resume(p)
-			if err := d.own.State.Books.Settle(&e); err != nil {
+			if err := d.own.Books.Settle(&e); err != nil {
 				t.Fatal(err)
 			}
 			if err := d.tests.look(p, &e, open, merged); err != nil {
@@ -112,14 +112,14 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 			if _, err := p.draw(&e, merged, d.priors[0], untimed); err != nil {
 				t.Fatal(err)
 			}
-			if err := d.own.State.Finish(&e); err != nil {
+			if err := d.own.Finish(&e); err != nil {
 				t.Fatal(err)
 			}
 			value, err := e.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := d.Core.learn(e, value); err != nil {
+			if err := d.learn(e, value); err != nil {
 				t.Fatal(err)
 			}
 		}

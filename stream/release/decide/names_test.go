@@ -120,7 +120,7 @@ func (d *decider) turnsUpTo(n int) (all []ledger.Entry) {
 			e, err = ledger.Decode(value)
 		}
 		if err == nil {
-			err = d.Core.learn(e, value)
+			err = d.learn(e, value)
 		}
 		if err != nil {
 			d.t.Fatal(err)

@@ -22,12 +22,12 @@ type (
 		Text   string
 		Fields []Field
 	}
-	// Lasting says that a condition lasts, and Over that it does not. The texts are for the log: once, and again after
-	// each Every if that is not 0.
+	// Lasting says that a condition lasts. The text is for the log: once, and again after each Every if that is not 0.
 	Lasting struct {
 		Key, Text string
 		Every     time.Duration
 	}
+	// Over says that the condition of a Lasting is over.
 	Over struct{ Key, Text string }
 	// Clipped says how many contributions of a window lay beyond the bounds. The number is private.
 	Clipped struct {

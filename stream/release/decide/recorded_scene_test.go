@@ -382,7 +382,7 @@ func (r *recorder) slice(s *config.Stream, epoch uint32, w windows.Window, crowd
 			messages := append(part.Messages(1<<20), mark.Message())
 			if s.Contribution.Adds() && what == "session" { // of a worker that died before its mark: it counts nowhere
 				orphan := part
-				orphan.Origin.Attempt[0]++
+				orphan.Attempt[0]++
 				messages = append(orphan.Messages(1<<20), messages...)
 			}
 			if what == "damaged" && last {

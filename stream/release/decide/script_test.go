@@ -142,9 +142,9 @@ func (s *script) run(d *datadriven.TestData) (string, error) {
 		s.deleted = int64(len(s.messages))
 		d.MaybeScanArgs(s.t, "first", &s.deleted)
 		if s.Core != nil {
-			if s.player.at < s.deleted {
-				s.Lost(s.player.at, time.Unix(s.now, 0))
-				s.player.at = s.deleted
+			if s.at < s.deleted {
+				s.Lost(s.at, time.Unix(s.now, 0))
+				s.at = s.deleted
 			}
 		}
 		return "", nil
@@ -155,7 +155,7 @@ func (s *script) run(d *datadriven.TestData) (string, error) {
 	case "armed":
 		var lines []string
 		for _, o := range s.own.Books.Open(d.CmdArgs[0].Key) {
-			lines = append(lines, o.Instance.String())
+			lines = append(lines, o.String())
 		}
 		return strings.Join(lines, "\n"), nil
 	}

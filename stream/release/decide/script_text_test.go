@@ -92,7 +92,7 @@ func (s *script) collect(changes bool) {
 				s.t.Fatal(err)
 			}
 			adopted := s.adopts[l.Entry]
-			if i, ok := s.item(e, adopted); ok && !(changes && s.told[i.who] == i.text) {
+			if i, ok := s.item(e, adopted); ok && (!changes || s.told[i.who] != i.text) {
 				items = appendItem(items, i)
 				s.told[i.who] = i.text
 			}
@@ -113,7 +113,7 @@ func (s *script) collect(changes bool) {
 			}
 			items = append(items, item{text: text})
 		case l.State != nil && s.shown.words["needs"]:
-			items = append(items, item{text: fmt.Sprintf("needs parts from %d of %d on", l.State.Needs, s.player.at)})
+			items = append(items, item{text: fmt.Sprintf("needs parts from %d of %d on", l.State.Needs, s.at)})
 		}
 	}
 	s.written = len(s.out)

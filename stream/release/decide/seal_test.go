@@ -97,7 +97,7 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 		raw := map[string]string{} // what was written of a window
 		offset := int64(0)
 		for range rapid.IntRange(1, 12).Draw(r, "sessions") {
-			d := newDecider(t, p, zap.NewNop()).sealing(1)
+			d := newDecider(t, p, zap.NewNop()).sealing()
 			all := append(slices.Clone(committed), aborted...)
 			committed = nil
 			for _, value := range all {
@@ -194,7 +194,7 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 
 // TestWatchesNeedAKey: without the app's key nothing is armed.
 func TestWatchesNeedAKey(t *testing.T) {
-	c := &Core{programs: []*program{alarmedProgram(t, "1000000", "1")}}
+	c := &Core{programs: []*program{alarmedProgram(t, "1")}}
 	if _, err := newTests(c); err == nil {
 		t.Error("there is a seal without a key")
 	}

@@ -36,15 +36,15 @@ streams:
 `
 
 // alarmedProgram has windows of an hour. Its watch costs ε 1000.
-func alarmedProgram(t testing.TB, limit, atMost string) *program {
+func alarmedProgram(t testing.TB, atMost string) *program {
 	t.Helper()
-	return programOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", limit, "ATMOST", atMost).Replace(alarmed))
+	return programOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", "1000000", "ATMOST", atMost).Replace(alarmed))
 }
 
 // sealing gives a decider the seal of an app.
-func (d *decider) sealing(key byte) *decider {
+func (d *decider) sealing() *decider {
 	d.t.Helper()
-	s, err := newSeal("app", bytes.Repeat([]byte{key}, 32))
+	s, err := newSeal("app", bytes.Repeat([]byte{1}, 32))
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -97,10 +97,10 @@ func (a traced) LookFrom(groups []*mechanisms.Sample, _ []int64, random io.Reade
 // ledger, and a new one follows only after it has fired. The proof needs that: a fresh secret in each window would cost
 // ε in each.
 func TestOneSecretFromArmingToFiring(t *testing.T) {
-	p := alarmedProgram(t, "1000000", "9")
+	p := alarmedProgram(t, "9")
 	looked := []string{}
 	p.continual[0].tester = traced{new(int), &looked, ""}
-	d := newDecider(t, p, zap.NewNop()).sealing(1)
+	d := newDecider(t, p, zap.NewNop()).sealing()
 	for range 7 {
 		d.next(nil)
 	}
@@ -114,11 +114,11 @@ func TestOneSecretFromArmingToFiring(t *testing.T) {
 // TestEveryStreamHasItsOwnSecret: two streams of a budget have the same watch. Each looks with the secret that was
 // armed for it.
 func TestEveryStreamHasItsOwnSecret(t *testing.T) {
-	p, q := alarmedProgram(t, "1000000", "9"), alarmedProgram(t, "1000000", "9")
+	p, q := alarmedProgram(t, "9"), alarmedProgram(t, "9")
 	q.stream.Name, q.stream.Budget = "t", p.stream.Budget
 	armed, ofP, ofQ := new(int), []string{}, []string{}
 	p.continual[0].tester, q.continual[0].tester = traced{armed, &ofP, ""}, traced{armed, &ofQ, ""}
-	d := newDecider(t, p, zap.NewNop()).sealing(1)
+	d := newDecider(t, p, zap.NewNop()).sealing()
 	for range 2 {
 		d.goesOn(nil, nil, p, q)
 		d.next(nil)
