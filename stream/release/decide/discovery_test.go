@@ -85,7 +85,7 @@ func TestFoundNamesFitIntoAnEntry(t *testing.T) {
 		records = append(records, sentBy(1000*(i+1), 3, name)...)
 	}
 	all := d.discoveries(0, append(records, sentBy(1, 9, "shoes")...)...)
-	listed, err := d.own.State.Lists().Show("s", "s", d.programs[0].rules)
+	listed, err := d.own.Lists().Show("s", "s", d.programs[0].rules)
 	if n := len(all[0].Discovery.Found); n+1 != len(listed) {
 		t.Errorf("%d names are found, and %d listed with the one that always is", n, len(listed))
 	}

@@ -229,7 +229,7 @@ func TestNotesBeginAnew(t *testing.T) {
 			e := p.blank("app", quarter(6)) // as of a former definition whose grace is longer
 			e.Lane, e.Discovery = "hourly", &ledger.Discovery{Rules: p.rules,
 				Found: []ledger.Finding{{Name: "socks", Value: 9}}}
-			if err := d.own.State.Lists().Add(e); err != nil {
+			if err := d.own.Lists().Add(e); err != nil {
 				t.Fatal(err)
 			}
 			return parts

@@ -250,7 +250,7 @@ func (p *player) decideAll(l decideLine) error {
 	} else if err != nil {
 		return err
 	}
-	text, err := p.Core.own.Checkpoint()
+	text, err := p.own.Checkpoint()
 	state := stateLine{Checkpoint: hashed("checkpoint", text), Saved: p.Saved(), Needs: p.Needs(p.at)}
 	p.out = append(p.out, line{State: &state})
 	if !l.Unkept {

@@ -102,8 +102,8 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 			committed = nil
 			for _, value := range all {
 				e, err := ledger.Decode(value)
-				if err == nil && !d.own.State.Books.Has(e) {
-					committed, err = append(committed, value), d.Core.learn(e, value)
+				if err == nil && !d.own.Books.Has(e) {
+					committed, err = append(committed, value), d.learn(e, value)
 				}
 				if err != nil {
 					r.Fatal(err)
