@@ -83,7 +83,7 @@ func Tails(ctx context.Context, client *kafka.Client, read *fetch.Client, app st
 	return tails, run.Wait()
 }
 
-// read adds the entries of a partition to a fold that has just begun, and keeps the newest.
+// read adds the entries of a partition to a state that has just begun, and keeps the newest.
 func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partition int, f *ledger.State,
 	keep int) error {
 	topic, from := topics.Names{App: app}.Ledger(), f.From()
@@ -103,7 +103,7 @@ func (t *Tail) read(ctx context.Context, read *fetch.Client, app string, partiti
 			t.Entries = append(t.Entries[:0], t.Entries[len(t.Entries)-keep:]...)
 		}
 	}
-	// Nobody knows how many offsets the entries before the fold take: transactions have some of their own.
+	// Nobody knows how many offsets the entries before the state take: transactions have some of their own.
 	for back := min(int64(2*keep), from); err == nil && len(t.Entries) < keep && back > 0; back *= 4 {
 		t.Entries, back = nil, min(back, from)
 		_, err = of.Read(ctx, read, from-back, func(e ledger.Entry, r *fetch.Record) error {

@@ -17,7 +17,7 @@ func TestAuditProvesCheckpoints(t *testing.T) {
 			e.Stream, e.Budget = "quiet", "q"
 		}
 	})
-	text := string(ledgertest.Checkpoint(t, p.Fold(t, 20)))
+	text := string(ledgertest.Checkpoint(t, p.State(t, 20)))
 	for name, c := range map[string]struct{ old, new, kind, says string }{
 		"right": {"", "", "", ""},
 		"a charge less": {`[[1795161660,60,10]]`, `[[1795161660,60,9]]`, CheckpointDiffers,
@@ -59,7 +59,7 @@ func TestAuditOfWatchfulStreams(t *testing.T) {
 		p := ledgertest.Watchful(t, rapid.IntRange(1, 40).Draw(t, "entries"))
 		n := rapid.IntRange(1, len(p.Entries)).Draw(t, "checkpoint")
 		a := New()
-		a.Checkpoint(Position{}, ledgertest.App, ledgertest.PartitionNumber, ledgertest.Checkpoint(t, p.Fold(t, n)))
+		a.Checkpoint(Position{}, ledgertest.App, ledgertest.PartitionNumber, ledgertest.Checkpoint(t, p.State(t, n)))
 		armed := int64(0)
 		for i, e := range p.Entries {
 			a.Entry(Position{"ledger", ledgertest.PartitionNumber, p.Offsets[i]}, e.Key(), p.Values[i])

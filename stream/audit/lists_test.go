@@ -13,7 +13,7 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// learn settles an entry, adds it to a fold, and returns its value.
+// learn settles an entry, adds it to a state, and returns its value.
 func learn(t *testing.T, f *ledger.State, e *ledger.Entry, offset int64) (value []byte) {
 	t.Helper()
 	if err := errors.Join(f.Settle(e), f.Finish(e)); err != nil {
@@ -54,7 +54,7 @@ func listed(t *testing.T) (all []ledger.Entry) {
 	return all
 }
 
-// TestAuditOfLists: the audit folds what was found again. It sees a group that is not on the list, one that is missing,
+// TestAuditOfLists: the audit adds up again what was found. It sees a group that is not on the list, one that is missing,
 // one that was kept too long, and a threshold that is too low.
 func TestAuditOfLists(t *testing.T) {
 	drop := func(g []ledger.Group, name string) []ledger.Group {

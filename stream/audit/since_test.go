@@ -15,21 +15,21 @@ func (l *logs) auditFrom(t interface {
 	Fatal(...any)
 }, covered int) Findings {
 	t.Helper()
-	a, folds := New(), map[string]*ledger.State{}
+	a, states := New(), map[string]*ledger.State{}
 	for _, e := range l.entries[:covered] {
-		if folds[e.Budget] == nil {
-			folds[e.Budget] = ledger.NewState("louver", len(folds))
+		if states[e.Budget] == nil {
+			states[e.Budget] = ledger.NewState("louver", len(states))
 		}
 		value, err := e.Encode()
 		if err == nil {
-			err = folds[e.Budget].Add(e, value, -1)
+			err = states[e.Budget].Add(e, value, -1)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	var all []*ledger.State
-	for _, f := range folds {
+	for _, f := range states {
 		all = append(all, f)
 	}
 	a.Begin(all)

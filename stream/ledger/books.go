@@ -71,7 +71,7 @@ func (b *Books) Link(name string, other *Books) {
 	}
 }
 
-// Add folds the next entry. A window that is already in the books is charged again, because a second draw costs again.
+// Add adds the next entry. A window that is already in the books is charged again, because a second draw costs again.
 func (b *Books) Add(e Entry) error {
 	charge, err := e.Charge()
 	if err != nil {

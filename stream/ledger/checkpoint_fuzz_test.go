@@ -18,7 +18,7 @@ func FuzzRestore(f *testing.F) {
 	for _, draw := range []func(*rapid.T, int) *ledgertest.Partition{ledgertest.History, ledgertest.Watchful} {
 		text := rapid.Custom(func(t *rapid.T) []byte {
 			p := draw(t, 12)
-			return ledgertest.Checkpoint(t, p.Fold(t, len(p.Entries)))
+			return ledgertest.Checkpoint(t, p.State(t, len(p.Entries)))
 		})
 		for seed := range 4 {
 			f.Add(text.Example(seed))
@@ -29,23 +29,23 @@ func FuzzRestore(f *testing.F) {
 		if err := json.Unmarshal(text, &claims); err == nil && claims.Entries > 1e6 {
 			return // it may unpack to as many windows
 		}
-		fold, err := ledger.Restore(text, "louver", 3)
+		state, err := ledger.Restore(text, "louver", 3)
 		if err != nil {
 			if !errors.Is(err, ledger.ErrCheckpoint) {
 				t.Fatalf("error %v is no ErrCheckpoint", err)
 			}
 			return
 		}
-		ledger.NewReport(fold.Books, ledgertest.Epoch)
-		for _, name := range fold.Books.Streams() {
-			e, _ := fold.Books.Latest(name)
+		ledger.NewReport(state.Books, ledgertest.Epoch)
+		for _, name := range state.Books.Streams() {
+			e, _ := state.Books.Latest(name)
 			e.WindowStart, e.WindowEnd = e.WindowEnd, e.WindowEnd.Add(e.Every)
-			fold.Recent(name)
-			if err := fold.Books.Settle(&e); err != nil {
+			state.Recent(name)
+			if err := state.Books.Settle(&e); err != nil {
 				t.Fatal(err)
 			}
 		}
-		written, err := fold.Checkpoint()
+		written, err := state.Checkpoint()
 		if err != nil {
 			t.Fatal(err)
 		}

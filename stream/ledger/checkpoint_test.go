@@ -19,20 +19,20 @@ import (
 	"github.com/louver/louver/stream/ledger/ledgertest"
 )
 
-// TestCheckpointIsTheFold cuts a ledger anywhere. A fold that goes on from a checkpoint is the same, to the byte, as
+// TestCheckpointIsTheState cuts a ledger anywhere. A state that goes on from a checkpoint is the same, to the byte, as
 // one that has read every entry. It decides and reports alike.
-func TestCheckpointIsTheFold(t *testing.T) {
+func TestCheckpointIsTheState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := ledgertest.History(t, rapid.IntRange(1, 40).Draw(t, "entries"))
 		n := rapid.IntRange(1, len(p.Entries)).Draw(t, "checkpoint")
-		restored, err := ledger.Restore(ledgertest.Checkpoint(t, p.Fold(t, n)), "louver", 3)
+		restored, err := ledger.Restore(ledgertest.Checkpoint(t, p.State(t, n)), "louver", 3)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := p.Read(restored); err != nil {
 			t.Fatal(err)
 		}
-		whole := p.Fold(t, len(p.Entries))
+		whole := p.State(t, len(p.Entries))
 		if a, b := ledgertest.Checkpoint(t, restored), ledgertest.Checkpoint(t, whole); !bytes.Equal(a, b) {
 			t.Fatalf("from the checkpoint after %d entries:\n%s\nfrom the first:\n%s", n, a, b)
 		}
@@ -60,11 +60,11 @@ func TestCheckpointIsTheFold(t *testing.T) {
 	})
 }
 
-// TestWrongCheckpoints plants checkpoints that are wrong. None of them may make a fold forget a charge: each is
+// TestWrongCheckpoints plants checkpoints that are wrong. None of them may make a state forget a charge: each is
 // refused, or found out by the entries behind it.
 func TestWrongCheckpoints(t *testing.T) {
 	p := ledgertest.Steady(t, 30)
-	good := string(ledgertest.Checkpoint(t, p.Fold(t, 20)))
+	good := string(ledgertest.Checkpoint(t, p.State(t, 20)))
 	other := ledgertest.Steady(t, 30, func(_ int, e *ledger.Entry) { e.ReleasedAt = e.ReleasedAt.Add(time.Hour) })
 	replaced := func(old, new string) string {
 		if strings.Count(good, old) != 1 {
@@ -92,9 +92,9 @@ func TestWrongCheckpoints(t *testing.T) {
 		"of no version":        {replaced(`{"v":5,"app":"louver","p`, `{"app":"louver","p`), "version missing"},
 		"of another partition": {replaced(`"partition":3`, `"partition":4`), "partition 4"},
 		"of another app":       {replaced(`{"v":5,"app":"louver","p`, `{"v":5,"app":"other","p`), `"other"`},
-		"of another ledger": {string(ledgertest.Checkpoint(t, other.Fold(t, 20))),
+		"of another ledger": {string(ledgertest.Checkpoint(t, other.State(t, 20))),
 			"not the one that the checkpoint ends with"},
-		"of a longer ledger": {string(ledgertest.Checkpoint(t, ledgertest.Steady(t, 50).Fold(t, 40))), "ends before"},
+		"of a longer ledger": {string(ledgertest.Checkpoint(t, ledgertest.Steady(t, 50).State(t, 40))), "ends before"},
 		"too early an offset": {replaced(offset, fmt.Sprintf(`"offset":%d,`, p.Offsets[15]+4)),
 			"not the one that the checkpoint ends with"},
 		"too late an offset": {replaced(offset, fmt.Sprintf(`"offset":%d,`, p.Offsets[25])),
@@ -141,7 +141,7 @@ func TestWrongCheckpointOfAQuietBudget(t *testing.T) {
 			e.Stream, e.Budget = "quiet", "q"
 		}
 	})
-	text := string(ledgertest.Checkpoint(t, p.Fold(t, 20)))
+	text := string(ledgertest.Checkpoint(t, p.State(t, 20)))
 	charges := fmt.Sprintf(`"ends":[[%d,60,10]]`, ledgertest.Epoch.Unix()+60)
 	wrong := strings.Replace(text, charges, strings.Replace(charges, "60,10", "60,9", 1), 1)
 	if wrong == text {
@@ -161,7 +161,7 @@ func TestWrongCheckpointOfAQuietBudget(t *testing.T) {
 // not fit. If the entries that it tells of are all there, nothing is forgotten. If not, nobody knows what they charged.
 func TestLedgerWithoutACheckpointsEntriesIsAPrivacyStop(t *testing.T) {
 	p := ledgertest.Steady(t, 30)
-	told, err := ledger.Restore(ledgertest.Checkpoint(t, p.Fold(t, 20)), "louver", 3)
+	told, err := ledger.Restore(ledgertest.Checkpoint(t, p.State(t, 20)), "louver", 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,11 +189,11 @@ func TestLedgerWithoutACheckpointsEntriesIsAPrivacyStop(t *testing.T) {
 	}
 }
 
-// TestCheckpointStaysSmall folds many windows, and then streams that have ended.
+// TestCheckpointStaysSmall adds many windows, and then streams that have ended.
 func TestCheckpointStaysSmall(t *testing.T) {
 	plain := ledgertest.Steady(t, 3000, func(_ int, e *ledger.Entry) { e.Prior = nil })
-	if short, long := ledgertest.Checkpoint(t, plain.Fold(t, 10)), ledgertest.Checkpoint(t,
-		plain.Fold(t, 3000)); len(long) > len(short)+100 {
+	if short, long := ledgertest.Checkpoint(t, plain.State(t, 10)), ledgertest.Checkpoint(t,
+		plain.State(t, 3000)); len(long) > len(short)+100 {
 		t.Errorf("%d bytes after 10 windows and %d after 3000", len(short), len(long))
 	}
 	const forgetAfter, priorWindows = 30 * 24 * time.Hour, 512
@@ -204,13 +204,13 @@ func TestCheckpointStaysSmall(t *testing.T) {
 			e.ReleasedAt = e.ReleasedAt.Add(forgetAfter)
 		}
 	})
-	if f := ended.Fold(t, 2000); len(f.Recent("ended")) < priorWindows {
+	if f := ended.State(t, 2000); len(f.Recent("ended")) < priorWindows {
 		t.Errorf("%d windows are kept of a stream that may only be late", len(f.Recent("ended")))
 	}
-	if f := ended.Fold(t, 1000); len(f.Recent("ended")) < priorWindows {
+	if f := ended.State(t, 1000); len(f.Recent("ended")) < priorWindows {
 		t.Errorf("%d windows are kept of 1000", len(f.Recent("ended")))
 	}
-	if f := ended.Fold(t, 3000); len(f.Recent("ended")) != 0 || len(f.Recent("s")) < priorWindows {
+	if f := ended.State(t, 3000); len(f.Recent("ended")) != 0 || len(f.Recent("s")) < priorWindows {
 		t.Errorf("%d windows are kept of a stream that has ended, and %d of the other", len(f.Recent("ended")),
 			len(f.Recent("s")))
 	}
@@ -262,7 +262,7 @@ func BenchmarkFold(b *testing.B) {
 			ledgertest.Checkpoint(b, f)
 		}
 		b.ReportMetric(float64(len(text)), "bytes/checkpoint")
-		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc), "bytes/fold")
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc), "bytes/state")
 	})
 	b.Run("restore a million entries", func(b *testing.B) {
 		for b.Loop() {

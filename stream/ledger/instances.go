@@ -159,7 +159,7 @@ func (in instances) last(name continualName, definition string, ended []Instance
 	return 0
 }
 
-// add folds what an entry says of instances.
+// add adds what an entry says of instances.
 func (in instances) add(e Entry, account *budget.Account) error {
 	end := e.WindowEnd.UnixNano()
 	for _, i := range e.Ended {

@@ -119,7 +119,7 @@ func TestCheckpointsHoldWatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := ledgertest.Watchful(t, rapid.IntRange(1, 40).Draw(t, "entries"))
 		n := rapid.IntRange(1, len(p.Entries)).Draw(t, "checkpoint")
-		text := ledgertest.Checkpoint(t, p.Fold(t, n))
+		text := ledgertest.Checkpoint(t, p.State(t, n))
 		restored, err := ledger.Restore(text, "louver", 3)
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +127,7 @@ func TestCheckpointsHoldWatches(t *testing.T) {
 		if err := p.Read(restored); err != nil {
 			t.Fatal(err)
 		}
-		whole := p.Fold(t, len(p.Entries))
+		whole := p.State(t, len(p.Entries))
 		if a, b := ledgertest.Checkpoint(t, restored), ledgertest.Checkpoint(t, whole); !bytes.Equal(a, b) {
 			t.Fatalf("from the checkpoint after %d entries:\n%s\nfrom the first:\n%s", n, a, b)
 		}

@@ -16,7 +16,7 @@ const priorWindows = 512
 // has run for a year has learnt the same as one that has just read the ledger.
 func LearnsFrom(window int64) int64 { return window - window%priorWindows - priorWindows }
 
-// Lately is what streams have published lately: everything that their next draws may learn from. It is a fold of the
+// Lately is what streams have published lately: everything that their next draws may learn from. It follows from the
 // entries of a partition, in the order of the ledger. It is not safe for concurrent use.
 type Lately struct {
 	streams map[string]*recent

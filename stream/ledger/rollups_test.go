@@ -20,13 +20,13 @@ import (
 // quarter.
 type rollupLine struct {
 	t       *testing.T
-	fold    *ledger.State
+	state   *ledger.State
 	entries []ledger.Entry
 	change  func(e *ledger.Entry) // what another edition has
 }
 
 func newRollupLine(t *testing.T) *rollupLine {
-	return &rollupLine{t: t, fold: ledger.NewState("louver", 0), change: func(*ledger.Entry) {}}
+	return &rollupLine{t: t, state: ledger.NewState("louver", 0), change: func(*ledger.Entry) {}}
 }
 
 // window adds the entry of the window that begins so many quarters after 08:00. Each number of it is n.
@@ -51,10 +51,10 @@ func (l *rollupLine) window(quarter int, n int64, reason string) ledger.Entry {
 		l.t.Fatal(err)
 	}
 	var err error
-	if e.Standing, err = l.fold.Books.Standing(e); err != nil {
+	if e.Standing, err = l.state.Books.Standing(e); err != nil {
 		l.t.Fatal(err)
 	}
-	if err := l.fold.History().Finish(&e); err != nil {
+	if err := l.state.History().Finish(&e); err != nil {
 		l.t.Fatal(err)
 	}
 	l.learn(e)
@@ -63,7 +63,7 @@ func (l *rollupLine) window(quarter int, n int64, reason string) ledger.Entry {
 
 func (l *rollupLine) learn(e ledger.Entry) {
 	l.t.Helper()
-	if err := l.fold.Add(e, ledgertest.Encode(l.t, e), int64(len(l.entries))); err != nil {
+	if err := l.state.Add(e, ledgertest.Encode(l.t, e), int64(len(l.entries))); err != nil {
 		l.t.Fatal(err)
 	}
 	l.entries = append(l.entries, e)

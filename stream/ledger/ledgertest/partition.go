@@ -16,7 +16,7 @@ type Partition struct {
 	Offsets []int64
 }
 
-// PartitionNumber and App are where the folds of a [Partition] are.
+// PartitionNumber and App are where the states of a [Partition] are.
 const (
 	App             = "louver"
 	PartitionNumber = 3
@@ -33,7 +33,7 @@ func (p *Partition) Add(t T, e ledger.Entry) {
 	p.Entries, p.Values, p.Offsets = append(p.Entries, e), append(p.Values, value), append(p.Offsets, offset)
 }
 
-// Read gives a new or restored fold the entries from its offset on, decoded, and ends the reading.
+// Read gives a new or restored state the entries from its offset on, decoded, and ends the reading.
 func (p *Partition) Read(f *ledger.State) error {
 	from := f.From()
 	for i, at := range p.Offsets {
@@ -51,8 +51,8 @@ func (p *Partition) Read(f *ledger.State) error {
 	return f.Done()
 }
 
-// Fold reads the first n entries.
-func (p *Partition) Fold(t T, n int) *ledger.State {
+// State reads the first n entries.
+func (p *Partition) State(t T, n int) *ledger.State {
 	t.Helper()
 	f := ledger.NewState(App, PartitionNumber)
 	for i, e := range p.Entries[:n] {
@@ -63,7 +63,7 @@ func (p *Partition) Fold(t T, n int) *ledger.State {
 	return f
 }
 
-// Checkpoint is the fold's checkpoint.
+// Checkpoint is the state's checkpoint.
 func Checkpoint(t T, f *ledger.State) []byte {
 	t.Helper()
 	text, err := f.Checkpoint()

@@ -134,7 +134,7 @@ func (c *Core) fed(d *decision, merged *windows.Merger, lost bool) error {
 	}
 	learned := c.priors[d.lane.Place]
 	var err error
-	if e.Prior, err = learned.before(d.window, e.GroupNames(), c.recent(e.Stream)); err != nil {
+	if e.Prior, err = learned.upTo(d.window, e.GroupNames(), c.recent(e.Stream)); err != nil {
 		return err
 	}
 	stopped, err := p.draw(e, merged, learned, c.Timed)

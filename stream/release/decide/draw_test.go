@@ -127,7 +127,7 @@ func firstWindow(t *testing.T, text string) ledger.Entry {
 		}
 	}
 	entry, learned := p.entry("app", w), newPrior(p)
-	if _, err := learned.before(w, p.stream.Groups, nil); err != nil {
+	if _, err := learned.upTo(w, p.stream.Groups, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.draw(&entry, merger, learned, untimed); err != nil {

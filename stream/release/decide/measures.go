@@ -34,7 +34,7 @@ func (m *Measures) Prior(e ledger.Entry, past []ledger.Past) (*ledger.Prior, err
 	if p == nil {
 		return nil, nil
 	}
-	return p.before(windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}, e.GroupNames(), past)
+	return p.upTo(windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}, e.GroupNames(), past)
 }
 
 // Unlike implements the Learner of package audit.

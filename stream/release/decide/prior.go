@@ -18,7 +18,7 @@ import (
 // Where groups are found, a group's filters begin with the window in which it joined the list, and a window without the
 // group ends them. So a group that was away begins anew.
 //
-// Call before ahead of each window: it computes the measures of the window's draws.
+// Call upTo ahead of each window: it computes the measures of the window's draws.
 type prior struct {
 	program *program
 	series  []int                           // the draws that ask for it
@@ -77,10 +77,10 @@ func (a *prior) names() (all []string) {
 	return all
 }
 
-// before brings the filters to a window with some groups: they learn everything in past that comes before it, and
-// nothing else. past is what the stream published lately, in the order of the ledger. before returns what the measures
+// upTo brings the filters to a window with some groups: they learn everything in past that comes before it, and
+// nothing else. past is what the stream published lately, in the order of the ledger. upTo returns what the measures
 // were computed from, or nil if no draw asks for one.
-func (a *prior) before(w windows.Window, groups []string, past []ledger.Past) (*ledger.Prior, error) {
+func (a *prior) upTo(w windows.Window, groups []string, past []ledger.Past) (*ledger.Prior, error) {
 	if len(a.series) == 0 {
 		return nil, nil
 	}

@@ -62,7 +62,7 @@ func TestAGroupLearnsFromWhereItJoined(t *testing.T) {
 			e.Reason = record.BudgetExhausted
 		default:
 			var err error
-			if e.Prior, err = running.before(window, e.GroupNames(), fold.Recent("s")); err != nil {
+			if e.Prior, err = running.upTo(window, e.GroupNames(), fold.Recent("s")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -128,7 +128,7 @@ func priorAnew(t *testing.T, p *program, fold *ledger.State, w windows.Window, g
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := newPrior(p).before(w, groups, restored.Recent("s"))
+	again, err := newPrior(p).upTo(w, groups, restored.Recent("s"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 			entry.Reason = record.BudgetExhausted
 		} else {
 			var err error
-			if entry.Prior, err = running.before(window, p.stream.Groups, fold.Recent(p.stream.Name)); err != nil {
+			if entry.Prior, err = running.upTo(window, p.stream.Groups, fold.Recent(p.stream.Name)); err != nil {
 				t.Fatal(err)
 			}
 			var other *prior // of a worker that takes over
@@ -77,7 +77,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 					t.Fatalf("window %d: the checkpoint restores another past", i)
 				}
 				other = newPrior(p)
-				again, err := other.before(window, p.stream.Groups, past)
+				again, err := other.upTo(window, p.stream.Groups, past)
 				if err != nil {
 					t.Fatal(err)
 				}

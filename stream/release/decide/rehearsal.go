@@ -31,7 +31,7 @@ func NewRehearsal(s *config.Stream, first int64) *Rehearsal {
 // Window draws a window that is later than all before. The figures are in the order of the groups and of the releases.
 func (r *Rehearsal) Window(w windows.Window, users *windows.Bag) ([]record.Value, error) {
 	e := r.program.entry("rehearsal", w)
-	if _, err := r.learned.before(w, e.GroupNames(), r.past); err != nil {
+	if _, err := r.learned.upTo(w, e.GroupNames(), r.past); err != nil {
 		return nil, err
 	}
 	if _, err := r.program.draw(&e, users, r.learned, untimed); err != nil {

@@ -35,7 +35,7 @@ func TestRehearsalIsTheService(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := p.entry("rehearsal", window)
-		if _, err := learned.before(window, p.stream.Groups, past); err != nil {
+		if _, err := learned.upTo(window, p.stream.Groups, past); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.draw(&e, bag, learned, untimed); err != nil {

@@ -126,7 +126,7 @@ func (c *AuditCommand) begin(app *cli.App, r *outputs.Reader,
 		return nil, nil, cluster.WithExitCode(err)
 	}
 	from, published = map[int]int64{}, map[string]bool{}
-	var folds []*ledger.State
+	var states []*ledger.State
 	names := topics.Names{App: c.AppID}
 	for _, partition := range slices.Sorted(maps.Keys(checkpoints)) {
 		text := checkpoints[partition]
@@ -140,7 +140,7 @@ func (c *AuditCommand) begin(app *cli.App, r *outputs.Reader,
 		truncated := (*fetch.TruncatedError)(nil)
 		switch {
 		case err == nil:
-			folds, from[partition] = append(folds, f), f.From()+1
+			states, from[partition] = append(states, f), f.From()+1
 			for _, stream := range f.Books.Streams() {
 				latest, _ := f.Books.Latest(stream)
 				published[latest.Output] = true
@@ -151,8 +151,8 @@ func (c *AuditCommand) begin(app *cli.App, r *outputs.Reader,
 			return nil, nil, cluster.WithExitCode(err)
 		}
 	}
-	if len(folds) > 0 {
-		a.Begin(folds)
+	if len(states) > 0 {
+		a.Begin(states)
 	}
 	return from, published, nil
 }
