@@ -127,7 +127,8 @@ func TestFormerBudgetIsStillCharged(t *testing.T) {
 			entry.DueAt = entry.DueAt.Add(time.Hour)
 			spent := entry.Standing.BudgetSpent.Add(decimal.NewFromInt(1_000_000))
 			entry.Standing = ledger.Standing{StreamSpent: &spent, BudgetSpent: &spent,
-				WindowsLeft: entry.Standing.WindowsLeft - 1}
+				WindowsLeft: entry.Standing.WindowsLeft - 1,
+				Lost:        ledger.Lost{Stream: &spent, Budget: &spent, Used: entry.Standing.Lost.Used + 1}}
 			value, err := entry.Encode()
 			if err != nil {
 				t.Fatal(err)
