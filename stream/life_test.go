@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -229,21 +230,23 @@ func (w *world) takeovers(n, place int) func(*stream.Service) {
 }
 
 // TestTakeoversDrawNothingTwice takes the release stage's transactional id away at each step of its transactions.
-// Whoever reads the ledger's log uncommitted sees one draw of each window, however often its transaction failed.
+// Whoever reads the ledger's log uncommitted sees one entry of each window, however often its transaction failed: one
+// draw, and of a watch one secret for each instance, which fires in one window.
 func TestTakeoversDrawNothingTwice(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		const count = 12
 		w := newWorld(t, b, 1, withBudget("1000", configtest.Window(time.Minute, 10*time.Second),
 			configtest.End(midnight.Add(count*time.Minute)),
-			configtest.Releases("{name: users, statistic: count, epsilon: 0.1}")))
+			configtest.Releases("{name: users, statistic: count, epsilon: 0.1}"), configtest.Set("watches",
+				"[{name: few, users_below: 30, epsilon: 2, false_alarms: {at_most: 0.001, per: 30d}, hold: 1m, at_most: 9}]")))
 		b.Produce(t, w.input, 0, in(0, 50, "a-")...)
 		place := topics.Place("users", topics.Partitions)
 		s := w.start(w.takeovers(4, place))
-		w.await(count)
+		w.await(2 * count) // the count and the watch
 		s.end(t)
 		w.audit()
 		values := map[string]map[string]bool{}
-		aborted := 0
+		aborted, armed := 0, map[int64]bool{}
 		_, err := b.Fetch(fetch.Options{Aborted: true}).ReadAll(kafkatest.Context(t), topics.Names{App: w.app}.Ledger(),
 			place, 0, func(r *fetch.Record) error {
 				e, err := ledger.Decode(r.Value)
@@ -254,7 +257,8 @@ func TestTakeoversDrawNothingTwice(t *testing.T) {
 				if values[id] == nil {
 					values[id] = map[string]bool{}
 				}
-				values[id][fmt.Sprint(e.Groups[0].Values[0].Value)] = true
+				values[id][string(r.Value)] = true
+				armed[e.Continual[0].Instance] = true
 				if r.Aborted {
 					aborted++
 				}
@@ -265,11 +269,12 @@ func TestTakeoversDrawNothingTwice(t *testing.T) {
 		}
 		for id, v := range values {
 			if len(v) != 1 {
-				t.Errorf("the window ending %s was drawn %d times: %v", id, len(v), v)
+				t.Errorf("the window ending %s has %d entries: %q", id, len(v), slices.Collect(maps.Keys(v)))
 			}
 		}
-		if len(values) != count || aborted == 0 {
-			t.Errorf("%d windows and %d aborted draws are in the log; want %d, and some", len(values), aborted, count)
+		if len(values) != count || aborted == 0 || len(armed) < 3 {
+			t.Errorf("%d windows, %d aborted entries and %d instances are in the log; want %d, some, and more", len(values),
+				aborted, len(armed), count)
 		}
 	})
 }
