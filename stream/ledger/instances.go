@@ -28,13 +28,13 @@ func newInstances() instances {
 }
 
 // continualName names a continual figure of a stream under one budget.
-type continualName struct{ budget, stream, step string }
+type continualName struct{ budget, stream, figure string }
 
 func (n continualName) compare(o continualName) int {
-	return cmp.Or(cmp.Compare(n.budget, o.budget), cmp.Compare(n.stream, o.stream), cmp.Compare(n.step, o.step))
+	return cmp.Or(cmp.Compare(n.budget, o.budget), cmp.Compare(n.stream, o.stream), cmp.Compare(n.figure, o.figure))
 }
 
-func (n continualName) instance(number int64) Instance { return Instance{n.stream, n.step, number} }
+func (n continualName) instance(number int64) Instance { return Instance{n.stream, n.figure, number} }
 
 // held is the instance's charge.
 func (a *instance) held(name continualName, number int64) budget.Held {
@@ -255,7 +255,7 @@ type storedContinual struct {
 func (in instances) stored(budget string) (all []storedContinual) {
 	for _, name := range in.names() {
 		if name.budget == budget {
-			all = append(all, storedContinual{name.stream, name.step, in.of[name], in.withheld[name]})
+			all = append(all, storedContinual{name.stream, name.figure, in.of[name], in.withheld[name]})
 		}
 	}
 	return all

@@ -193,7 +193,7 @@ func (b *Books) watchReports() (reports []WatchReport) {
 		moment := func(at int64) record.Second { return record.Whole(time.Unix(0, at)) }
 		limit := b.accounts[name.budget].Limit()
 		f := WatchReport{
-			Stream: name.stream, Watch: name.step, Budget: name.budget,
+			Stream: name.stream, Watch: name.figure, Budget: name.budget,
 			Instances: int64(len(instances)), State: "armed",
 			From: moment(last.From), To: moment(last.Looked), Epsilon: number{limit.Least(last.Cost).Epsilon},
 		}
