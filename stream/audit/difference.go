@@ -29,7 +29,9 @@ var (
 		{"groups", ListDiffers, func(e ledger.Entry) any { return e.GroupNames() }},
 		{"groups", FigureDiffers, func(e ledger.Entry) any { return e.Groups }},
 		{"discovery", ListDiffers, func(e ledger.Entry) any { return e.Discovery }},
+		{"together", FigureDiffers, func(e ledger.Entry) any { return e.Together }},
 		{"rollups", RollupDiffers, func(e ledger.Entry) any { return e.Rollups }},
+		{"objectives", RollupDiffers, func(e ledger.Entry) any { return e.Objectives }},
 	}
 )
 

@@ -107,7 +107,7 @@ func withoutValues(e ledger.Entry) ledger.Entry {
 			names = append(names, ledger.Group{Name: g.Name})
 		}
 	}
-	e.Groups, e.Rollups = names, nil
+	e.Groups, e.Rollups, e.Together, e.Objectives = names, nil, nil, nil
 	return e
 }
 

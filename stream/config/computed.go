@@ -14,6 +14,7 @@ import (
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/histogram"
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/windows/period"
 )
 
 // Computed is a figure of every window and group that is computed from a histogram of the same stream. It costs
@@ -28,6 +29,8 @@ type Computed struct {
 	// Objective is the share of the users that should not be above the limit of the figure, such as 0.999. It is 0 if
 	// there is none.
 	Objective decimal.Decimal
+	// Over are the lengths of the newest time over which the users are added up for the objective, ascending.
+	Over []time.Duration
 }
 
 // Kind is Derived.
@@ -50,6 +53,9 @@ func (f *Computed) Series() []record.Series {
 		Unit: f.Query.Statistic.Unit(f.Unit), From: f.From.Name, Above: f.Query.Above, Below: f.Query.Below}
 	if p := f.Query.Probabilities(); len(p) == 1 {
 		one.P = &p[0]
+	}
+	for _, d := range f.Over {
+		one.Over = append(one.Over, period.Name(d))
 	}
 	return []record.Series{one}
 }
@@ -75,7 +81,7 @@ func (s *Stream) Objectives() (all []Objective) {
 
 // OnlyReader reports whether nothing but objectives is computed from the histogram.
 func (o Objective) OnlyReader() bool {
-	return len(o.Share.From.Rollups) == 0 && !slices.ContainsFunc(All[*Computed](o.Stream), func(f *Computed) bool {
+	return len(o.Share.From.Rollups)+len(o.Share.From.Last) == 0 && !slices.ContainsFunc(All[*Computed](o.Stream), func(f *Computed) bool {
 		return f.From == o.Share.From && !f.Objective.IsPositive()
 	})
 }

@@ -262,10 +262,13 @@ func (s *Stream) series(of func(Kind) bool) (all []record.Series) {
 
 // SeriesNames returns the names of everything that the stream publishes, including roll-ups and discoveries.
 func (s *Stream) SeriesNames() (all []string) {
-	periods := map[string][]string{} // of the roll-ups of each histogram
+	periods := map[string][]string{} // of the roll-ups of each histogram, and of the newest time
 	for _, x := range s.series(func(Kind) bool { return true }) {
 		all = append(all, x.Name)
-		periods[x.Name] = x.Rollups
+		periods[x.Name] = slices.Clone(x.Rollups)
+		for _, over := range x.Last {
+			periods[x.Name] = append(periods[x.Name], record.LastPrefix+over)
+		}
 		for _, period := range periods[cmp.Or(x.From, x.Name)] {
 			all = append(all, x.Name+"."+period)
 		}

@@ -19,8 +19,8 @@ type Release struct {
 	Query mechanisms.Query
 	// Mechanism answers the query.
 	Mechanism mechanisms.Mechanism
-	// Rollups are the lengths of the periods over which a histogram is added up.
-	Rollups []time.Duration
+	// Rollups are the lengths of the periods over which a histogram is added up, and Last those of the newest time.
+	Rollups, Last []time.Duration
 	// Days has the periods that consist of local days, by their lengths. All others begin at multiples of their length
 	// since 1970.
 	Days map[time.Duration]period.Calendar
@@ -38,6 +38,9 @@ func (r *Release) Series() (all []record.Series) {
 		one.Buckets = record.NewBuckets(r.Query.Grid, b)
 		for _, d := range r.Rollups {
 			one.Rollups = append(one.Rollups, period.Name(d))
+		}
+		for _, d := range r.Last {
+			one.Last = append(one.Last, period.Name(d))
 		}
 	}
 	p := r.Query.Probabilities()

@@ -24,6 +24,8 @@ type Stream struct {
 	Found *Found
 	// MaxGroups is in how many groups of a window one user counts, at least 1.
 	MaxGroups int
+	// Together is the name of all groups together, added up; "" if that is not published.
+	Together string
 	// MaxWindows limits the windows in which one user counts. It is nil if everybody counts in every window.
 	MaxWindows *MaxWindows
 	Grid       *mechanisms.Grid

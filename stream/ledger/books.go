@@ -99,6 +99,7 @@ func (b *Books) Add(e Entry) error {
 		d.ends = slices.Insert(d.ends, at, charge.End)
 	}
 	e.Groups, e.Continual, e.Ended, e.Periods, e.Rollups, e.List = nil, nil, nil, nil, nil, nil
+	e.Together, e.Objectives = nil, nil
 	if e.Lane != "" && s.latest.Stream == "" {
 		s.latest = e // until there is a window
 		s.latest.Price, s.latest.Releases, s.latest.Discovery, s.latest.Reason = nil, nil, nil, ""

@@ -40,7 +40,8 @@ func (e Entry) check() error {
 		return fail("%d items in the price, %d releases and %d groups; want at least one each, or a release on change "+
 			"or a total", len(e.Price), len(e.Releases), len(e.Groups))
 	}
-	if err := errors.Join(e.checkSteps(), e.checkHistograms(), e.checkPeriods(), e.checkRollups()); err != nil {
+	if err := errors.Join(e.checkSteps(), e.checkHistograms(), e.checkPeriods(), e.checkRollups(),
+		e.checkTogether(), e.checkObjectives()); err != nil {
 		return fail("%w", err)
 	}
 	for _, g := range e.Groups {
@@ -151,7 +152,8 @@ func (e Entry) checkDiscovery() error {
 	case e.Lane == "" || len(e.Releases) != 1 || len(e.Price) != 1 || len(e.Groups) > 0 || e.List != nil:
 		return fmt.Errorf("a discovery with row %q, %d releases, %d items in the price and %d groups; want a row, one "+
 			"release, one item and no groups", e.Lane, len(e.Releases), len(e.Price), len(e.Groups))
-	case len(e.Continual)+len(e.Ended)+len(e.Rollups)+len(e.Periods) > 0 || e.Prior != nil:
+	case len(e.Continual)+len(e.Ended)+len(e.Rollups)+len(e.Periods)+len(e.Objectives) > 0 || e.Prior != nil ||
+		e.Together != nil:
 		return errors.New("a discovery with continual figures, roll-ups or a prior; want none")
 	case e.Releases[0].Statistic != record.StatisticGroups || e.Releases[0].Name != e.Lane:
 		return fmt.Errorf("a discovery that releases %q with statistic %q; want its own name, with statistic %q",
@@ -262,7 +264,7 @@ func (e Entry) checkList() error {
 func (e Entry) checkRollups() error {
 	for _, up := range e.Rollups {
 		series := e.rollupSeries(up)
-		if len(series) == 0 || series[0].Buckets == nil || !slices.Contains(series[0].Rollups, up.Period) {
+		if len(series) == 0 || series[0].Buckets == nil || !up.of(series[0]) {
 			return fmt.Errorf("roll-up %s of %q, which is no histogram with that roll-up", up.Period, up.Release)
 		}
 		if up.Windows.Released < 0 || up.Windows.Released > up.Windows.Of ||
@@ -271,13 +273,16 @@ func (e Entry) checkRollups() error {
 			return fmt.Errorf("roll-up %s of %q since %s has %+v and %d groups", up.Period, up.Release, up.Since,
 				up.Windows, len(up.Groups))
 		}
-		i := slices.IndexFunc(e.Releases, func(r record.Series) bool { return r.Name == up.Release })
-		h, err := e.histogramAt(i)
+		h, err := e.histogramAt(e.release(up.Release))
 		if err != nil {
 			return err
 		}
-		for _, g := range up.Groups {
-			if (g.Windows != nil) != (e.List != nil) || g.Windows != nil && !up.holds(*g.Windows) {
+		groups := up.Groups
+		if up.Together != nil {
+			groups = append(slices.Clone(groups), *up.Together)
+		}
+		for i, g := range groups {
+			if (g.Windows != nil) != (e.List != nil || i == len(up.Groups)) || g.Windows != nil && !up.holds(*g.Windows) {
 				return fmt.Errorf("roll-up %s of %q has %+v in some group, and %+v in all", up.Period, up.Release,
 					g.Windows, up.Windows)
 			}
@@ -297,6 +302,14 @@ func (e Entry) checkRollups() error {
 		}
 	}
 	return nil
+}
+
+// of reports whether a histogram has the roll-up.
+func (up Rollup) of(r record.Series) bool {
+	if over, last := strings.CutPrefix(up.Period, record.LastPrefix); last {
+		return slices.Contains(r.Last, over)
+	}
+	return slices.Contains(r.Rollups, up.Period)
 }
 
 // holds reports whether windows of a group can be among those of the roll-up.

@@ -56,8 +56,9 @@ type storedStream struct {
 	Unpaid *record.Second `json:"unpaid_since,omitempty"`
 	Recent []storedRecent `json:"recent,omitempty"`
 	Every  string         `json:"every,omitempty"` // of the last of Recent
-	// Rollups are the periods of histograms that are not over.
-	Rollups []sums `json:"rollups,omitempty"`
+	// Rollups are the periods of histograms that are not over, and Stretches what is added up over the newest time.
+	Rollups   []sums    `json:"rollups,omitempty"`
+	Stretches []stretch `json:"stretches,omitempty"`
 }
 
 type storedEpoch struct {
@@ -181,7 +182,7 @@ func (s *State) Checkpoint() ([]byte, error) {
 			one.Every = budget.FormatPer(s.history.lately.streams[name].every)
 		}
 		if open := s.history.rollups.streams[name]; open != nil {
-			one.Rollups = open.open
+			one.Rollups, one.Stretches = open.open, open.stretches
 		}
 		c.Streams = append(c.Streams, one)
 	}
@@ -310,8 +311,8 @@ func (s *State) restoreStream(from storedStream, windows *int64) (err error) {
 		book.unpaid = from.Unpaid.UTC()
 	}
 	s.Books.streams[from.Stream] = book
-	if len(from.Rollups) > 0 {
-		s.history.rollups.streams[from.Stream] = &summed{from.Rollups, book.latest.ReleasedAt}
+	if len(from.Rollups)+len(from.Stretches) > 0 {
+		s.history.rollups.streams[from.Stream] = &summed{from.Rollups, from.Stretches, book.latest.ReleasedAt}
 	}
 	if len(from.Recent) == 0 {
 		return nil

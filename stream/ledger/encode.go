@@ -36,6 +36,10 @@ const (
 	kindRelease   = "release"
 	kindComputed  = "computed"
 	kindDiscovery = "discovery"
+	// These are added up: histograms over the newest time, all groups together, and the users of objectives.
+	kindLast      = "last"
+	kindTogether  = "together"
+	kindObjective = "objective"
 )
 
 // kinds names the kinds of figures that the entry has.
@@ -51,6 +55,9 @@ func (e Entry) kinds() []string {
 	}
 	add(kindRelease, slices.ContainsFunc(e.Releases, func(r record.Series) bool { return r.From == "" }))
 	add(kindComputed, slices.ContainsFunc(e.Releases, func(r record.Series) bool { return r.From != "" }))
+	add(kindLast, slices.ContainsFunc(e.Releases, func(r record.Series) bool { return len(r.Last) > 0 }))
+	add(kindTogether, e.Together != nil)
+	add(kindObjective, slices.ContainsFunc(e.Releases, func(r record.Series) bool { return len(r.Over) > 0 }))
 	for _, row := range kinds {
 		add(row.name, slices.ContainsFunc(e.Continual, func(s Continual) bool { return row.of(s) != nil }))
 	}
@@ -60,8 +67,8 @@ func (e Entry) kinds() []string {
 // unknownKind returns a kind that this program does not know, if there is one.
 func unknownKind(named []string) (kind string, found bool) {
 	at := slices.IndexFunc(named, func(kind string) bool {
-		return kind != kindRelease && kind != kindComputed && kind != kindDiscovery &&
-			!slices.ContainsFunc(kinds, func(row kindRow) bool { return row.name == kind })
+		return !slices.Contains([]string{kindRelease, kindComputed, kindDiscovery, kindLast, kindTogether, kindObjective},
+			kind) && !slices.ContainsFunc(kinds, func(row kindRow) bool { return row.name == kind })
 	})
 	if at < 0 {
 		return "", false

@@ -56,6 +56,10 @@ type Entry struct {
 	IncompleteIn []int `json:"incomplete_in,omitempty"`
 	// Releases describe the values of each group, in order.
 	Releases []record.Series `json:"releases"`
+	// Together are all groups together; nil if the stream does not publish them.
+	Together *Together `json:"together,omitempty"`
+	// Objectives are what objectives add up, up to this window.
+	Objectives []Objective `json:"objectives,omitempty"`
 	// Groups are the public groups in order. If the stream has none, there is one group "".
 	Groups []Group `json:"groups"`
 	// List says which list the groups come from; nil if the stream's definition names them. A window whose list is

@@ -10,7 +10,8 @@ import "fmt"
 // are found, the names stay with what was drawn for them.
 func Facts(e Entry) Entry {
 	old := e
-	e.Reason, e.Standing, e.Rollups = "", Standing{}, nil
+	e.Reason, e.Standing, e.Rollups, e.Objectives = "", Standing{}, nil, nil
+	e.Together = e.Together.facts()
 	e.Continual = old.continualFacts()
 	e.Groups = nil
 	if old.Reason == "" || old.List == nil {
@@ -110,8 +111,8 @@ func (h *History) Derive(e Entry) (Entry, error) {
 // Settle finds the groups of a window.
 func (h *History) Settle(e *Entry) error { return h.lists.Settle(e) }
 
-// Finish computes the figures from histograms, the roll-ups whose periods end, and what a discovery changes. Nothing is
-// drawn for an entry that is withheld.
+// Finish computes the figures from histograms, the roll-ups whose periods end, what objectives add up, and what a
+// discovery changes. Nothing is drawn for an entry that is withheld.
 func (h *History) Finish(e *Entry) error {
 	if err := e.withhold(); err != nil {
 		return err
@@ -123,13 +124,16 @@ func (h *History) Finish(e *Entry) error {
 		return err
 	}
 	var err error
-	e.Rollups, err = h.rollups.Next(*e)
+	e.Rollups, e.Objectives, err = h.rollups.Next(*e)
 	return err
 }
 
 // withhold drops what was drawn for an entry that is withheld. It fails for an entry that is paid and has no draws.
 func (e *Entry) withhold() error {
 	missing := e.Discovery != nil && e.Discovery.Found == nil
+	if e.Reason != "" {
+		e.Together = e.Together.facts()
+	}
 	for g, of := range e.Groups {
 		if e.Reason != "" {
 			e.Groups[g] = Group{Name: of.Name}

@@ -98,7 +98,7 @@ func (e *Entry) Compute() error {
 			}
 		}
 	}
-	return nil
+	return e.Together.compute(e, all)
 }
 
 // compute fills in the figures that an estimate gives. withheld says that at least one of them has no value.
@@ -117,6 +117,21 @@ func (h *Histogram) compute(e *histogram.Estimate, values []Value) (withheld boo
 		of.Band = NewBand(*of, true, fromZero)
 	}
 	return withheld
+}
+
+// sum returns the value of numbers that are sums of so many draws, and fills in the figures that they give. withheld
+// says that at least one of these has no value.
+func (h *Histogram) sum(n *Numbers, draws int64, values []Value) (total Value, withheld bool, err error) {
+	everybody, err := mechanisms.NewComputed(mechanisms.Query{Statistic: mechanisms.Count, Grid: h.Grid}, h.Buckets)
+	if err != nil {
+		return Value{}, false, err
+	}
+	of := h.Buckets.Estimate(n.Raw, n.Coarse, h.Noise, draws)
+	withheld = h.compute(of, values)
+	users, _ := everybody.Of(of)
+	total = Value{Value: &users.Value, Error95: users.Error95, Quality: string(users.Quality), Numbers: n}
+	total.Band = NewBand(total, false, fromZero)
+	return total, withheld, nil
 }
 
 func (h *Histogram) estimate(n Numbers) *histogram.Estimate {
@@ -167,7 +182,7 @@ func (e Entry) checkHistograms() error {
 	return nil
 }
 
-// distribution returns what a record says of the buckets.
-func (h *Histogram) distribution(ends []decimal.Decimal, n Numbers) *record.Distribution {
-	return record.NewDistribution(ends, n.Raw, n.Coarse, h.estimate(n).Counts())
+// distribution returns what a record says of buckets whose numbers are sums of so many draws.
+func (h *Histogram) distribution(ends []decimal.Decimal, n Numbers, draws int64) *record.Distribution {
+	return record.NewDistribution(ends, n.Raw, n.Coarse, h.Buckets.Estimate(n.Raw, n.Coarse, h.Noise, draws).Counts())
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ func (e Entry) Size() int {
 	if e.Discovery != nil {
 		return 1 + len(e.Discovery.Found) + len(groups)*len(ending)
 	}
-	series, some := len(e.Releases), 0
+	series, some, together := len(e.Releases), 0, 0
 	for _, s := range e.Continual {
 		for k, g := s.kind(), 0; g < len(e.Groups); g++ {
 			if k.publishes(s, e, e.Groups[g].Name) {
@@ -28,10 +29,18 @@ func (e Entry) Size() int {
 			}
 		}
 	}
-	for _, up := range e.Rollups {
-		series += len(e.rollupSeries(up))
+	for _, r := range e.Releases {
+		if e.Together.has(r) {
+			together++
+		}
 	}
-	return len(e.Groups)*series + some + len(groups)*len(ending)
+	for _, up := range e.Rollups {
+		n := len(e.rollupSeries(up))
+		if series += n; e.Together != nil {
+			together += n
+		}
+	}
+	return len(e.Groups)*series + together + some + len(groups)*len(ending)
 }
 
 // Records expands the entry into its output records, group by group, in the order of the releases, the roll-ups and the
@@ -60,43 +69,46 @@ func (e Entry) windowRecords() ([]record.Record, error) {
 		return nil, err
 	}
 	out := make([]record.Record, 0, e.Size())
-	for at, g := range e.Groups {
-		for i := range e.Releases {
-			f := e.value(g, i)
-			if h := histograms[i]; h != nil && f.Value != nil {
-				f.Buckets = h.distribution(e.Releases[i].Buckets.Ends, *g.Values[i].Numbers)
-			}
+	write := func(all ...record.Value) error {
+		for _, f := range all {
 			r, err := e.record(f)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			out = append(out, r)
 		}
-		for _, up := range e.Rollups {
-			figures, err := e.rollupValues(up, at)
-			if err != nil {
+		return nil
+	}
+	for at, g := range e.Groups {
+		for i, of := range e.Releases {
+			f := e.value(g, i)
+			if h := histograms[i]; h != nil && f.Value != nil {
+				f.Buckets = h.distribution(of.Buckets.Ends, *g.Values[i].Numbers, 1)
+			}
+			if len(of.Over) > 0 {
+				f.Over = e.over(of.Name, at)
+			}
+			if err := write(f); err != nil {
 				return nil, err
 			}
-			for _, f := range figures {
-				r, err := e.record(f)
-				if err != nil {
-					return nil, err
-				}
-				out = append(out, r)
+		}
+		for _, up := range e.Rollups {
+			figures, err := e.rollupValues(up, g.Name, up.group(at))
+			if err := errors.Join(err, write(figures...)); err != nil {
+				return nil, err
 			}
 		}
 		for _, s := range e.Continual {
 			if !s.kind().publishes(s, e, g.Name) {
 				continue
 			}
-			r, err := e.record(e.continualValue(s, g))
-			if err != nil {
+			if err := write(e.continualValue(s, g)); err != nil {
 				return nil, err
 			}
-			out = append(out, r)
 		}
 	}
-	return out, nil
+	together, err := e.togetherValues(histograms)
+	return out, errors.Join(err, write(together...))
 }
 
 func (e Entry) destination() record.Destination {
@@ -302,34 +314,36 @@ func (e Entry) tombstones() (all []record.Record) {
 
 func wholeNumber(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// rollupValues returns what the records of a roll-up say about the g-th group.
-func (e Entry) rollupValues(up Rollup, g int) (all []record.Value, err error) {
-	h, err := e.histogramAt(slices.IndexFunc(e.Releases, func(r record.Series) bool { return r.Name == up.Release }))
+// rollupValues returns what the records of a roll-up say about a group.
+func (e Entry) rollupValues(up Rollup, name string, of RollupGroup) (all []record.Value, err error) {
+	h, err := e.histogramAt(e.release(up.Release))
 	if err != nil {
 		return nil, err
 	}
-	windows := up.windows(g)
+	windows, start := *of.Windows, up.Since
+	if up.Last() { // windows that share a block begin with the same one
+		start = record.Whole(e.WindowStart)
+	}
 	for i, r := range e.rollupSeries(up) {
-		f := e.blank(Group{Name: e.Groups[g].Name}, r)
+		f := e.blank(Group{Name: name}, r)
 		f.Release += "." + up.Period
 		if f.From != "" {
 			f.From += "." + up.Period
 		}
-		f.ID = fmt.Sprintf("%s/%s/%s/%s", e.Stream, f.Group, up.Since, f.Release)
+		f.ID = fmt.Sprintf("%s/%s/%s/%s", e.Stream, f.Group, start, f.Release)
 		f.WindowStart, f.Incomplete = up.Since.Time, windows.Incomplete > 0
 		f.Windows, f.Counts = &windows, record.UserWindows
 		f.Charge = record.Charged(nil)
 		switch {
 		case windows.Released == 0:
 			f.Status, f.Reason = record.Withheld, new(record.BudgetExhausted)
-		case up.Groups[g].Values[i].Value == nil:
+		case of.Values[i].Value == nil:
 			f.Status, f.Reason = record.Withheld, new(record.TooFewUsers)
 		default:
-			v := up.Groups[g].Values[i]
+			v := of.Values[i]
 			fill(&f, v)
 			if n := v.Numbers; n != nil {
-				counts := h.Buckets.Estimate(n.Raw, n.Coarse, h.Noise, windows.Released).Counts()
-				f.Buckets = record.NewDistribution(r.Buckets.Ends, n.Raw, n.Coarse, counts)
+				f.Buckets = h.distribution(r.Buckets.Ends, *n, windows.Released)
 			}
 		}
 		all = append(all, f)

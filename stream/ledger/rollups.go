@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/mechanisms/histogram"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows/period"
 )
@@ -26,19 +24,19 @@ type sums struct {
 	Groups  []Numbers      `json:"groups,omitempty"`
 	// Listed stands in place of Groups if these are found: the groups of the last window, in order.
 	Listed []listed `json:"listed,omitempty"`
+	// Together is what was added up of all groups together, in the windows that have that.
+	Together *tally `json:"together,omitempty"`
 }
 
 // listed are the sums of a found group, over the windows of the period since it joined the list. A group that leaves
 // and comes back begins anew: so there are never more of them than the list is long.
 type listed struct {
-	Name       string   `json:"name"`
-	Released   int64    `json:"released"`
-	Incomplete int64    `json:"incomplete,omitempty"`
-	Numbers    *Numbers `json:"numbers,omitempty"`
+	Name string `json:"name"`
+	tally
 }
 
-// Rollups are the sums of histograms over periods that are not over yet. They follow from the entries of a partition,
-// in the order of the ledger. Rollups are not safe for concurrent use.
+// Rollups are the sums of histograms over periods that are not over yet, and over the newest time of each stream. They
+// follow from the entries of a partition, in the order of the ledger. Rollups are not safe for concurrent use.
 //
 // A definition with other buckets, bounds, listed groups or another ε ends all periods that have begun: their sums are
 // never published. So does a budget whose entries are in another partition. The next periods begin with the first
@@ -49,10 +47,11 @@ type Rollups struct {
 	entries int64
 }
 
-// summed are the open periods of a stream.
+// summed are the open periods of a stream, and its stretches.
 type summed struct {
-	open     []sums
-	released time.Time // when its last entry was made
+	open      []sums
+	stretches []stretch
+	released  time.Time // when its last entry was made
 }
 
 // NewRollups begins before the first entry of a partition.
@@ -66,16 +65,16 @@ func (r *Rollups) Add(e Entry) error {
 	if e.Lane != "" {
 		return nil
 	}
-	open, err := r.after(e)
+	next, err := r.after(e)
 	if err != nil {
 		return err
 	}
-	open = slices.DeleteFunc(open, func(s sums) bool { return s.ends(e) })
-	if len(open) == 0 {
+	next.open = slices.DeleteFunc(next.open, func(s sums) bool { return s.ends(e) })
+	if len(next.open)+len(next.stretches) == 0 {
 		delete(r.streams, e.Stream)
 		return nil
 	}
-	r.streams[e.Stream] = &summed{open, e.ReleasedAt}
+	r.streams[e.Stream] = next
 	return nil
 }
 
@@ -90,34 +89,61 @@ func (r *Rollups) forget() {
 	maps.DeleteFunc(r.streams, func(_ string, s *summed) bool { return newest.Sub(s.released) > forgetAfter })
 }
 
-// Next returns the roll-ups whose periods end with an entry's window. The entry, with all that was drawn, comes next.
-func (r *Rollups) Next(e Entry) (all []Rollup, err error) {
-	open, err := r.after(e)
+// Next returns the roll-ups whose periods or stretches end with an entry's window, and what objectives add up. The
+// entry, with all that was drawn, comes next.
+func (r *Rollups) Next(e Entry) (all []Rollup, objectives []Objective, err error) {
+	next, err := r.after(e)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for _, s := range open {
+	for _, s := range next.open {
 		if !s.ends(e) {
 			continue
 		}
 		up := Rollup{Release: s.Release, Period: s.Period, Since: s.Since, Windows: s.Windows}
 		if s.Windows.Released > 0 {
-			i := slices.IndexFunc(e.Releases, func(of record.Series) bool { return of.Name == s.Release })
-			if up.Groups, err = e.rolledUp(i, s); err != nil {
-				return nil, err
+			if err = e.rollUp(&up, s.totals(e)); err != nil {
+				return nil, nil, err
 			}
 		}
 		all = append(all, up)
 	}
-	return all, nil
+	for _, s := range next.stretches {
+		switch i := e.release(s.Release); {
+		case !s.newest(e): // a late window of an older edition
+		case e.Releases[i].Buckets == nil:
+			objectives = s.objective(e, objectives)
+		default:
+			up, err := s.rollup(e)
+			if err != nil {
+				return nil, nil, err
+			}
+			all = append(all, up)
+		}
+	}
+	return all, objectives, nil
 }
 
-// after returns the open periods of a stream with an entry's window. What is not changed is shared with before.
-func (r *Rollups) after(e Entry) (open []sums, err error) {
-	var before []sums
-	if s := r.streams[e.Stream]; s != nil {
-		before = s.open
+// release returns the place of a release, or −1.
+func (e Entry) release(name string) int {
+	return slices.IndexFunc(e.Releases, func(r record.Series) bool { return r.Name == name })
+}
+
+// after returns what is added up of a stream with an entry's window.
+func (r *Rollups) after(e Entry) (next *summed, err error) {
+	before := r.streams[e.Stream]
+	if before == nil {
+		before = &summed{}
 	}
+	next = &summed{released: e.ReleasedAt}
+	if next.open, err = e.periods(before.open); err == nil {
+		next.stretches, err = e.stretches(before.stretches)
+	}
+	return next, err
+}
+
+// periods returns the open periods of a stream with an entry's window. What is not changed is shared with before.
+func (e Entry) periods(before []sums) (open []sums, err error) {
 	for i, of := range e.Releases {
 		if of.Buckets == nil {
 			continue
@@ -207,7 +233,7 @@ func (s sums) before(e Entry) func(name string) listed {
 	}
 	for g := range s.Groups { // the digest says that these are the same groups
 		name := e.Groups[g].Name
-		at[name] = listed{name, s.Windows.Released, s.Windows.Incomplete, &s.Groups[g]}
+		at[name] = listed{name, tally{Released: s.Windows.Released, Incomplete: s.Windows.Incomplete, Numbers: &s.Groups[g]}}
 	}
 	return func(name string) listed {
 		of := at[name]
@@ -221,10 +247,10 @@ func (s sums) with(e Entry, i int) sums {
 	if e.Reason != "" && e.List == nil {
 		return s
 	}
-	before, all := s.before(e), make([]listed, len(e.Groups))
+	before, all, w := s.before(e), make([]listed, len(e.Groups)), e.tallies(i)
 	for g, group := range e.Groups {
 		if all[g] = before(group.Name); e.Reason == "" {
-			all[g] = all[g].with(*group.Values[i].Numbers, e.Incomplete)
+			all[g].tally = all[g].plus(w.groups[g], w.most)
 		}
 	}
 	if e.Reason == "" {
@@ -232,6 +258,14 @@ func (s sums) with(e Entry, i int) sums {
 		if e.Incomplete {
 			s.Windows.Incomplete++
 		}
+	}
+	switch {
+	case e.Together == nil:
+		s.Together = nil
+	case e.Reason == "" && s.Together != nil:
+		s.Together = new(s.Together.plus(*w.together, w.most))
+	case e.Reason == "":
+		s.Together = w.together
 	}
 	if e.List != nil {
 		s.Listed = all
@@ -244,60 +278,57 @@ func (s sums) with(e Entry, i int) sums {
 	return s
 }
 
-// with adds the numbers of a window.
-func (l listed) with(n Numbers, incomplete bool) listed {
-	sum := &Numbers{slices.Clone(n.Raw), slices.Clone(n.Coarse)}
-	if l.Numbers != nil {
-		add(sum.Raw, l.Numbers.Raw)
-		add(sum.Coarse, l.Numbers.Coarse)
-	}
-	l.Numbers, l.Released = sum, l.Released+1
-	if incomplete {
-		l.Incomplete++
-	}
-	return l
+// totals are what a roll-up is made of: for each group of the entry, and for all groups together.
+type totals struct {
+	groups   []tally
+	together *tally
 }
 
-func add(to, more []int64) {
-	for i := range to {
-		to[i] = min(max(to[i]+more[i], -histogram.MostUsers), histogram.MostUsers)
+// totals are what was added up in the period.
+func (s sums) totals(e Entry) totals {
+	all, before := totals{together: s.Together}, s.before(e)
+	for _, g := range e.Groups {
+		all.groups = append(all.groups, before(g.Name).tally)
 	}
+	return all
 }
 
-// rolledUp computes the values of the i-th release of an entry, and of the figures from it, from sums.
-func (e Entry) rolledUp(i int, s sums) ([]RollupGroup, error) {
-	h, err := e.histogramAt(i)
+// rollUp computes the values of a roll-up, and of the figures from its histogram.
+func (e Entry) rollUp(up *Rollup, of totals) error {
+	h, err := e.histogramAt(e.release(up.Release))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	everybody, err := mechanisms.NewComputed(mechanisms.Query{Statistic: mechanisms.Count, Grid: h.Grid}, h.Buckets)
-	if err != nil {
-		return nil, err
-	}
-	all, before := make([]RollupGroup, len(e.Groups)), s.before(e)
-	for g, group := range e.Groups {
-		n := before(group.Name)
-		if e.List != nil {
-			all[g].Windows = &record.Windows{Of: s.Windows.Of, Released: n.Released, Incomplete: n.Incomplete}
+	group := func(n tally, draws int64, counted bool) (g RollupGroup, err error) {
+		if counted {
+			g.Windows = &record.Windows{Of: up.Windows.Of, Released: n.Released, Incomplete: n.Incomplete}
 		}
 		if n.Numbers == nil {
-			continue // all its windows were withheld
+			return g, nil // all its windows were withheld
 		}
 		if err := h.fits(n.Numbers); err != nil {
-			return nil, err
+			return g, err
 		}
-		of := h.Buckets.Estimate(n.Numbers.Raw, n.Numbers.Coarse, h.Noise, n.Released)
 		values := make([]Value, len(e.Releases))
-		h.compute(of, values)
-		sum, _ := everybody.Of(of)
-		total := Value{Value: &sum.Value, Error95: sum.Error95, Quality: string(sum.Quality), Numbers: n.Numbers}
-		total.Band = NewBand(total, false, fromZero)
-		all[g].Values = []Value{total}
+		total, _, err := h.sum(n.Numbers, draws, values)
+		g.Values = []Value{total}
 		for _, f := range h.free {
-			all[g].Values = append(all[g].Values, values[f.at])
+			g.Values = append(g.Values, values[f.at])
+		}
+		return g, err
+	}
+	up.Groups = make([]RollupGroup, len(of.groups))
+	for g, n := range of.groups {
+		if up.Groups[g], err = group(n, n.Released, e.List != nil); err != nil {
+			return err
 		}
 	}
-	return all, nil
+	if of.together != nil {
+		all, err := group(*of.together, of.together.Draws, true)
+		up.Together = &all
+		return err
+	}
+	return nil
 }
 
 // Rollup is a histogram of several windows together: the sums of what was drawn in each of them, with the figures that
@@ -314,23 +345,29 @@ type Rollup struct {
 	Windows record.Windows `json:"windows"`
 	// Groups hold the values of each group, in order; empty if no window was released.
 	Groups []RollupGroup `json:"groups,omitempty"`
+	// Together are all groups together, in the windows that have that; nil if the stream does not publish it, or if there
+	// is no such window.
+	Together *RollupGroup `json:"together,omitempty"`
 }
 
 // RollupGroup is the roll-up of a group: the value of the histogram and then of each figure from it, in the order of
 // the entry's releases. A figure without a value is withheld, because the histogram shows nobody.
 type RollupGroup struct {
 	Values []Value `json:"values"`
-	// Windows are those of the period since the group joined the list; nil unless groups are found. If none of them was
-	// released, there are no values.
+	// Windows are those of the period since the group joined the list; nil unless groups are found. Those of all groups
+	// together are never nil. If none of them was released, there are no values.
 	Windows *record.Windows `json:"windows,omitempty"`
 }
 
-// windows are those that are added up for the g-th group.
-func (up Rollup) windows(g int) record.Windows {
-	if len(up.Groups) > 0 && up.Groups[g].Windows != nil {
-		return *up.Groups[g].Windows
+// group returns the roll-up of the g-th group, with the windows that are added up for it.
+func (up Rollup) group(g int) (of RollupGroup) {
+	if len(up.Groups) > 0 {
+		of = up.Groups[g]
 	}
-	return up.Windows
+	if of.Windows == nil {
+		of.Windows = &up.Windows
+	}
+	return of
 }
 
 // Period is the time of a roll-up on local days: its first window begins at Since, and its last one ends at Until. A

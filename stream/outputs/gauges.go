@@ -44,7 +44,7 @@ type Gauges struct {
 	pays map[string]bool // by budget
 	// found is what is known of streams whose groups are found.
 	found      map[string]*foundGroups
-	objectives objectiveSums
+	objectives []config.Objective
 	now        func() time.Time
 }
 
@@ -54,12 +54,10 @@ func NewGauges(now func() time.Time) *Gauges {
 		now: now}
 }
 
-// Update adds a record. If it is older than the newest of its series, it counts in the sums of objectives and changes
-// nothing else.
+// Update adds a record. If it is older than the newest of its series, it changes nothing.
 func (g *Gauges) Update(r Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.objectives.count(r)
 	if g.find(r) {
 		return
 	}
@@ -73,28 +71,11 @@ func (g *Gauges) Update(r Record) {
 	g.newest[r.Key()] = r
 }
 
-// Objectives names objectives whose sums are shown. Call it before the first record.
+// Objectives names objectives whose sums are shown.
 func (g *Gauges) Objectives(all []config.Objective) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, o := range all {
-		g.objectives.sums = append(g.objectives.sums, newSums(o))
-	}
-}
-
-// Add counts what was drawn for a histogram in the sums of objectives, without showing it otherwise.
-func (g *Gauges) Add(d Drawn) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.objectives.add(d)
-}
-
-// Complete says that all earlier windows have been added. Until then no sums are shown, because a part would be taken
-// for the whole.
-func (g *Gauges) Complete() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.objectives.complete = true
+	g.objectives = append(g.objectives, all...)
 }
 
 // Expect names the series that will be published, by one record each, without value and window. A series without
@@ -217,10 +198,7 @@ func (g *Gauges) Collect(c chan<- prometheus.Metric) {
 			g.collectLeft(to, r)
 		}
 	}
-	g.objectives.collect(to, func(stream, group, release string) (end time.Time, fresh bool) {
-		r := g.newest[Record{Stream: stream, Group: group, Release: release}.Key()]
-		return r.WindowEnd, !r.WindowEnd.IsZero() && g.fresh(r)
-	})
+	g.collectObjectives(to)
 	for name, pays := range g.pays {
 		to.indicate(budgetPays, pays, name)
 	}

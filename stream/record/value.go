@@ -89,9 +89,13 @@ type Value struct {
 	// Only histograms have buckets, and only figures that are computed from one say from which.
 	Buckets *Distribution `json:"buckets,omitempty"`
 	From    string        `json:"from,omitempty"`
-	// Only roll-ups have these.
+	// Only roll-ups have Windows. Counts are in these, and in records of all groups together.
 	Windows *Windows `json:"windows,omitempty"`
 	Counts  string   `json:"counts,omitempty"`
+	// Together says that the record is of all groups together. Its group is the name that the stream gives them.
+	Together bool `json:"together,omitempty"`
+	// Only shares with an objective have these.
+	Over []Over `json:"over,omitempty"`
 	// Only watches, figures that are published on change and running totals have these.
 	Since    *time.Time   `json:"since,omitempty"`
 	Changed  *bool        `json:"changed,omitempty"` // only figures on change, even where they are withheld
@@ -119,8 +123,29 @@ type Outside struct {
 	Error95 int64 `json:"error_95"`
 }
 
-// UserWindows is what the numbers of a roll-up count: a user who is there in ten windows counts ten times.
-const UserWindows = "user_windows"
+// What the numbers of a record count if it is not users.
+const (
+	// UserWindows: a user who is there in ten windows counts ten times.
+	UserWindows = "user_windows"
+	// UserGroups: a user who is in two groups counts twice.
+	UserGroups = "user_groups"
+	// UserWindowGroups: a user who is in two groups of each of ten windows counts twenty times.
+	UserWindowGroups = "user_window_groups"
+)
+
+// LastPrefix begins what stands behind a figure's name if it is over the newest time, as in p99.last_1h.
+const LastPrefix = "last_"
+
+// Over is what an objective adds up over the newest time: the users above its limit, and all users. Both are unbiased
+// estimates, exact to the 65,536th part of a user, and may be negative. They are nil if no window is added up.
+type Over struct {
+	// Over is the length of that time, such as 1h. It has Of windows, of which Windows are added up.
+	Over    string       `json:"over"`
+	Of      int64        `json:"of"`
+	Windows int64        `json:"windows"`
+	Above   *json.Number `json:"above"`
+	Users   *json.Number `json:"users"`
+}
 
 // Windows says how many windows a roll-up has.
 type Windows struct {
@@ -244,13 +269,17 @@ type Series struct {
 	Delta   decimal.Decimal `json:"delta,omitzero"`
 	// Buckets are the buckets of a histogram; nil for all else.
 	Buckets *Buckets `json:"buckets,omitempty"`
-	// Rollups are the lengths of the periods over which a histogram is added up, such as 1h.
+	// Rollups are the lengths of the periods over which a histogram is added up, such as 1h. Last are those of the newest
+	// time over which it is added up in every window.
 	Rollups []string `json:"rollups,omitempty"`
+	Last    []string `json:"last,omitempty"`
 	// From is the histogram of the same window that the values are computed from, at no cost; "" if they are drawn.
 	// Above and Below are the limits of such a share or count.
 	From  string           `json:"from,omitempty"`
 	Above *decimal.Decimal `json:"above,omitempty"`
 	Below *decimal.Decimal `json:"below,omitempty"`
+	// Over are the lengths of the newest time over which the users of a share that has an objective are added up.
+	Over []string `json:"over,omitempty"`
 }
 
 // Second is a time in whole seconds, UTC, written as RFC 3339.

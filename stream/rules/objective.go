@@ -91,20 +91,16 @@ func unwanted(streams []*config.Stream, wanted []Objective) (all []string) {
 	return all
 }
 
-// newestSums records the sums of an objective from those of all replicas, as [newest] does. Of those that have sums,
-// the one with the newest window of the histogram counts: a replica may see the record of the share at another moment.
-// So sums of the same windows are compared.
+// newestSums records the sums of an objective from those of all replicas, as [newest] does. Of replicas that have sums,
+// the one with the newest window of the share counts.
 func newestSums(o config.Objective, metric string) rule {
-	const series, replica = "job, stream, group", "job, instance, stream, group"
-	of := func(metric, release string) string {
+	of := func(metric string) string {
 		return fmt.Sprintf("louver_%s{stream=%s, release=%s}", metric, strconv.Quote(o.Stream.Name),
-			strconv.Quote(release))
+			strconv.Quote(o.Share.Name))
 	}
-	end := fmt.Sprintf("(%s and on (%s) %s > 0)", of("release_window_end_timestamp_seconds", o.Share.From.Name),
-		replica, of("slo_windows", o.Share.Name))
-	expr := fmt.Sprintf("max by (%s, release, over) (\n  %s\n  and on (%s)\n  (%s\n  == on (%[1]s) group_left () "+
-		"max by (%[1]s) %[4]s)\n)", series, of(metric, o.Share.Name), replica, end)
-	return rule{Record: "louver:" + metric + ":newest", Expr: expr,
+	end := fmt.Sprintf("(%s and on (job, instance, stream, group) %s > 0)", of("release_window_end_timestamp_seconds"),
+		of("slo_windows"))
+	return rule{Record: "louver:" + metric + ":newest", Expr: newestOf(of(metric), end, ", over"),
 		Labels: map[string]string{"stream": o.Stream.Name, "release": o.Share.Name}}
 }
 

@@ -140,15 +140,18 @@ func merged(streams []*config.Stream, thresholds []Threshold) (all []rule) {
 // newest records one series from those of all replicas, for each series of some streams. A replica may be behind, so
 // the one with the newest window counts. Replicas that show the same window show the same figure.
 func newest(streams []string, metric string) rule {
-	const series = "job, stream, group, release"
-	of := selector("louver_"+metric, streams...)
 	end := selector("louver_release_window_end_timestamp_seconds", streams...)
-	expr := fmt.Sprintf("max by (%s) (%s)", series, end)
-	if of != end {
-		expr = fmt.Sprintf("max by (%s) (\n  %s\n  and on (job, instance, stream, group, release)\n"+
-			"  (%s == on (%[1]s) group_left () max by (%[1]s) (%[3]s))\n)", series, of, end)
+	return rule{Record: "louver:" + metric + ":newest", Expr: newestOf(selector("louver_"+metric, streams...), end, "")}
+}
+
+// newestOf is the expression of such a series. more are further labels that it keeps, each after a comma.
+func newestOf(of, end, more string) string {
+	const series = "job, stream, group, release"
+	if of == end {
+		return fmt.Sprintf("max by (%s) (%s)", series, end)
 	}
-	return rule{Record: "louver:" + metric + ":newest", Expr: expr}
+	return fmt.Sprintf("max by (%s%s) (\n  %s\n  and on (job, instance, stream, group, release)\n"+
+		"  (%s == on (%[1]s) group_left () max by (%[1]s) (%[4]s))\n)", series, more, of, end)
 }
 
 // alert makes the rule of a threshold. If noise may raise it often, warning says so.

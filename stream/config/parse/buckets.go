@@ -27,12 +27,21 @@ var histogramForm = form.Form{
 			"With a `zone`, whole days are those of the zone. A user who is there in ten windows counts ten times",
 		Value: form.Into(form.ListOf(form.Duration(time.Second), "durations, for example [1h, 1d]", 1, 5),
 			func(r *releaseNode, v []time.Duration) { r.Rollups = v })},
+	{Name: "last", Absent: "none", Only: form.When{Key: "statistic", Is: []string{string(mechanisms.Histogram)}},
+		Example: "[1h]",
+		Meaning: "adds up what was drawn over the newest time, anew with every window and at no further cost: " +
+			"`latency.last_1h` is the histogram of the windows of the last hour, and so for each figure `from` it, such " +
+			"as `p99.last_1h`. Each is a multiple of `window.every`. Over more than 288 windows, the oldest ones leave in " +
+			"blocks. A user who is there in ten windows counts ten times",
+		Value: form.Into(form.ListOf(form.Duration(time.Second), "durations, for example [1h, 1d]", 1, 5),
+			func(r *releaseNode, v []time.Duration) { r.Last = v })},
 	{Name: "objective", Absent: "none", Only: form.When{Key: "statistic", Is: []string{string(mechanisms.Share)}},
 		Example: "0.999",
 		Meaning: "which share of the users should not be above the limit: with 0.999, at most 0.1 % may. Louver adds " +
 			"up the users above and all users over the newest windows (`louver_slo_bad_users`, `louver_slo_users`), " +
 			"and `louver rules --slo` writes alerts that noise alone hardly raises. It costs nothing. An edit " +
-			"changes no figure, no sum and no charge: write the rules anew",
+			"changes no figure and no charge. It changes no sum either, unless the groups or the histogram change too: write " +
+			"the rules anew",
 		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
 			func(r *releaseNode, v decimal.Decimal) { r.objective = v })},
 }

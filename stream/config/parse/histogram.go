@@ -41,30 +41,37 @@ func (h histograms) cuts(histogram string) (all []int64) {
 // longestRollup is the longest period over which a histogram is added up.
 const longestRollup = 366 * 24 * time.Hour
 
-// checkRollups refuses periods that do not consist of whole windows.
+// checkRollups refuses periods, and stretches of the newest time, that do not consist of whole windows.
 func (h histograms) checkRollups() {
-	w := h.of.Window
 	for i := range h.releases {
 		r := &h.releases[i]
-		v, given := r.Values["rollup"]
-		switch {
-		case !given || w.Every == 0:
-			continue
-		case w.Size != w.Every:
-			v.Refuse("windows overlap: one is %s long and begins %s after the one before; want window.every as "+
-				"window.size, so that no event is added up twice", config.Duration(w.Size), config.Duration(w.Every))
-			continue
+		if h.of.Window.Every > 0 {
+			h.checkPeriods(r, "rollup", r.Rollups)
+			h.checkPeriods(r, "last", r.Last)
 		}
-		for j, d := range r.Rollups {
-			switch at := v.Item(j); {
-			case d%w.Every != 0 || d < 2*w.Every:
-				at.Refuse("%s; want a multiple of window.every, %s, of two windows or more", config.Duration(d),
-					config.Duration(w.Every))
-			case d > longestRollup:
-				at.Refuse("%s; want at most 366d", config.Duration(d))
-			case slices.Contains(r.Rollups[:j], d):
-				at.Refuse("%s is in the list twice; remove one", config.Duration(d))
-			}
+	}
+}
+
+func (h histograms) checkPeriods(r *releaseNode, key string, periods []time.Duration) {
+	w := h.of.Window
+	v, given := r.Values[key]
+	switch {
+	case !given:
+		return
+	case w.Size != w.Every:
+		v.Refuse("windows overlap: one is %s long and begins %s after the one before; want window.every as "+
+			"window.size, so that no event is added up twice", config.Duration(w.Size), config.Duration(w.Every))
+		return
+	}
+	for j, d := range periods {
+		switch at := v.Item(j); {
+		case d%w.Every != 0 || d < 2*w.Every:
+			at.Refuse("%s; want a multiple of window.every, %s, of two windows or more", config.Duration(d),
+				config.Duration(w.Every))
+		case d > longestRollup:
+			at.Refuse("%s; want at most 366d", config.Duration(d))
+		case slices.Contains(periods[:j], d):
+			at.Refuse("%s is in the list twice; remove one", config.Duration(d))
 		}
 	}
 }
@@ -117,8 +124,11 @@ func (h histograms) compute() {
 			refuse(r.Mapping, err)
 			continue
 		}
-		h.of.Add(&config.Computed{Head: r.Head, From: of, Query: r.Query, Figure: figure,
-			Objective: r.objective})
+		f := &config.Computed{Head: r.Head, From: of, Query: r.Query, Figure: figure, Objective: r.objective}
+		if f.Objective.IsPositive() && h.of.Window.Every > 0 {
+			f.Over = config.Objective{Stream: h.of, Share: f}.Spans()
+		}
+		h.of.Add(f)
 	}
 }
 
@@ -161,17 +171,26 @@ const (
 	figureBytes = 160
 )
 
-// checkSize refuses histograms whose windows do not fit into an entry of the ledger.
+// checkSize refuses histograms whose windows do not fit into an entry of the ledger, and sums over the newest time that
+// take too much memory.
 func checkSize(s *config.Stream, at form.Node) {
-	numbers := 0
+	numbers, figures, kept := 0, 0, int64(0)
 	var largest *config.Release
 	releases, computed := config.All[*config.Release](s), config.All[*config.Computed](s)
 	for _, r := range releases {
+		figures++
 		b := mechanisms.Buckets(r.Mechanism)
 		if b == nil {
 			continue
 		}
-		numbers += (b.Len() + b.Groups()) * (1 + len(r.Rollups))
+		n, times := b.Len()+b.Groups(), len(r.Rollups)+len(r.Last)
+		numbers += n * (1 + times)
+		figures += times * (1 + len(computed))
+		for _, d := range r.Last {
+			if d >= s.Window.Every && s.Window.Every > 0 {
+				kept += int64(n) * period.NewStretch(d, s.Window.Every).Blocks()
+			}
+		}
 		if largest == nil || b.Len() > mechanisms.Buckets(largest.Mechanism).Len() {
 			largest = r
 		}
@@ -179,13 +198,16 @@ func checkSize(s *config.Stream, at form.Node) {
 	if largest == nil {
 		return
 	}
-	figures := len(releases) + len(computed)
-	for _, r := range releases {
-		figures += len(r.Rollups) * (1 + len(computed))
+	figures += len(computed)
+	for _, o := range s.Objectives() {
+		numbers += 2 * len(o.Spans())
 	}
 	groups, each := s.MostGroups(), numbers*numberBytes+figures*figureBytes
+	if s.Together != "" {
+		groups++
+	}
+	remedy := "fewer buckets or groups"
 	if size := groups * each; size > mostEntry {
-		remedy := "fewer buckets or groups"
 		if s.Found != nil {
 			if most := mostEntry/each - groups + int(s.Found.Max); most > 0 {
 				remedy = fmt.Sprintf("fewer buckets, or groups.max of at most %d", most)
@@ -195,15 +217,28 @@ func checkSize(s *config.Stream, at form.Node) {
 			"want at most %d kB: %s", mechanisms.Buckets(largest.Mechanism).Len(), largest.Name,
 			form.Plural(groups, "group"), size>>10, mostEntry>>10, remedy)
 	}
+	if kept *= int64(groups); kept > mostKept {
+		at.Refuse("the histograms with last keep %d numbers of the windows that they add up; want at most %d: %s, or a "+
+			"shorter last", kept, mostKept, remedy)
+	}
 }
 
-// mostSums is the most windows of all groups over which a stream's objectives may add up. Each takes 24 bytes in every
-// process.
+// mostKept is the most numbers that a stream may keep for histograms over the newest time. They are in every checkpoint
+// of the ledger, as text.
+const mostKept = 500_000
+
+// mostSums is the most numbers that a stream may keep for its objectives, of all groups: two for each block of each
+// stretch.
 const mostSums = 2_000_000
 
 // checkObjectives refuses objectives whose windows cannot be added up. The groups are known.
 func checkObjectives(s *config.Stream, releases []releaseNode) {
-	w, objectives := s.Window, len(s.Objectives())
+	w, sums := s.Window, int64(0)
+	for _, o := range s.Objectives() {
+		for _, d := range o.Spans() {
+			sums += 2 * period.NewStretch(d, w.Every).Blocks() * int64(len(s.Groups))
+		}
+	}
 	span := config.Duration(config.LongestSpan)
 	windows := int64(config.LongestSpan / w.Every)
 	for i := range releases {
@@ -212,7 +247,7 @@ func checkObjectives(s *config.Stream, releases []releaseNode) {
 			continue
 		}
 		v := r.Values["objective"]
-		switch all := windows * int64(len(s.Groups)*objectives); {
+		switch {
 		case w.Size != w.Every:
 			v.Refuse("windows overlap: one is %s long and begins %s after the one before; want window.every as "+
 				"window.size, so that no event is added up twice", config.Duration(w.Size), config.Duration(w.Every))
@@ -223,9 +258,37 @@ func checkObjectives(s *config.Stream, releases []releaseNode) {
 			v.Refuse("the longest alert looks at %s, which has %s of %s; want at least %d: window.every of %s or less",
 				span, form.Plural(int(windows), "window"), config.Duration(w.Every), config.LeastWindows,
 				config.Duration(config.LongestSpan/config.LeastWindows))
-		case all > mostSums:
-			v.Refuse("the sums over %s have %d windows of all groups; want at most %d: longer windows, or "+
-				"fewer groups", span, all, mostSums)
+		case sums > mostSums:
+			v.Refuse("the objectives of this stream keep %d numbers of the windows that they add up; want at most %d: "+
+				"longer windows, or fewer groups", sums, mostSums)
+		}
+	}
+}
+
+// checkTogether refuses a name for all groups together that means something else, or nothing.
+func (s *streamNode) checkTogether() {
+	v, given := s.Values["together"]
+	if !given {
+		return
+	}
+	histogram := func(r *config.Release) bool { return mechanisms.Buckets(r.Mechanism) != nil }
+	switch {
+	case s.Found == nil && len(s.Groups) == 1 && s.Groups[0] == "":
+		v.Refuse("%q, but the stream has no groups; remove it, or want groups", s.Together)
+	case !slices.ContainsFunc(config.All[*config.Release](&s.Stream), histogram):
+		v.Refuse("%q, but no release is a histogram, and nothing else is added up; remove it, or want a release of "+
+			"statistic: histogram", s.Together)
+	case slices.Contains(s.Groups, s.Together):
+		v.Refuse("%q is one of the groups; want a name that no group has", s.Together)
+	case s.Found == nil:
+	case s.Together == s.Found.Other:
+		v.Refuse("%q is groups.other; want a name that no group has", s.Together)
+	case slices.Contains(s.Found.Always, s.Together):
+		v.Refuse("%q is in groups.always; want a name that no group has", s.Together)
+	default: // no group that is found may have the name
+		f := s.Found
+		if i, in := slices.BinarySearch(f.Except, s.Together); !in {
+			f.Except = slices.Insert(slices.Clone(f.Except), i, s.Together)
 		}
 	}
 }

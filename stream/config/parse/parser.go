@@ -199,7 +199,7 @@ func define(s *streamNode, shared *budgetNode) config.Definition {
 		b.WriteString(`], `)
 	}
 	b.WriteString(`streams: [`)
-	s.Flow(&b, "description", "fresh", "continues", "window.start", "input.user_partitioned", "releases.objective")
+	s.Flow(&b, "description", "fresh", "continues", "window.start", "input.user_partitioned")
 	b.WriteString(`]}`)
 	return config.Definition(b.String())
 }

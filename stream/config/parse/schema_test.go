@@ -126,6 +126,7 @@ func rightFiles(t *testing.T) map[string]string {
 			revenue), "found": withFound(found),
 		"found by another": withFollower(found),
 		"histogram":        withHistogram(shape, ofShape...), "levels": withHistogram(listed),
+		"last":      withLast(),
 		"objective": withHistogram(shape, strings.Replace(ofShape[1], "from", "objective: 0.999, from", 1)),
 		"conditions": strings.Replace(right, "      group: region\n", "      group: region\n      where: {type: checkout, "+
 			"status: [200, done], total: {above: 0, below: 9}, tenant: {not: [test, 0]}, coupon: {exists: true}}\n", 1),

@@ -59,6 +59,11 @@ var streamForm = form.Form{
 		Meaning: "the number of groups of a window in which one user counts. The cost of a window is multiplied by " +
 			"it",
 		Value: form.Into(form.Whole("of groups "), func(s *streamNode, v int64) { s.MaxGroups = int(v) })},
+	{Name: "together", Absent: "none", Example: "all",
+		Meaning: "the name of one more group: all groups together. Histograms, their roll-ups and the figures `from` them " +
+			"have it, at no further cost: it adds up what was drawn for each group. Its noise is √groups times that of " +
+			"one group. With `max_groups` above 1, a user who is in two groups counts twice",
+		Value: form.Into(nameOfGroup(), func(s *streamNode, v string) { s.Together = v })},
 	{Name: "max_windows", Absent: "every window", Example: "{count: 8, per: 24h}",
 		Meaning: "the number of windows of a period in which one user counts. However many windows there are, a " +
 			"user then loses no more than so many of them cost. Figures describe the users who still count, mostly " +
@@ -195,6 +200,7 @@ func (s *streamNode) complete() {
 		return
 	}
 	s.checkGroups()
+	s.checkTogether()
 	checkSize(&s.Stream, s.Values["releases"])
 	checkObjectives(&s.Stream, s.releases)
 	s.makeLasting()

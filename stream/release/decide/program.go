@@ -77,6 +77,12 @@ func (p *program) entry(app string, w windows.Window) ledger.Entry {
 		e.List = &ledger.List{Stream: f.From, Rules: p.rules, Tombstones: p.ending}
 	}
 	e.Periods = p.periods(w)
+	if s := p.stream; s.Together != "" {
+		e.Together = &ledger.Together{Name: s.Together}
+		if s.MaxGroups > 1 {
+			e.Together.Counts = record.UserGroups
+		}
+	}
 	return e
 }
 

@@ -119,16 +119,12 @@ func newer(again <-chan os.Signal, done <-chan error, pattern string, file *conf
 	}
 }
 
-// sameStreams reports whether two files want the same of the app. Objectives are no part of a definition: they change
-// what this process shows.
+// sameStreams reports whether two files want the same of the app.
 func sameStreams(a, b *config.File) bool {
 	definitions := func(f *config.File) map[string]string {
 		all := map[string]string{}
 		for _, s := range f.Streams {
 			all[s.Name] = string(s.Definition)
-			for _, o := range s.Objectives() {
-				all[o.Name()] = o.Share.Objective.String()
-			}
 		}
 		return all
 	}

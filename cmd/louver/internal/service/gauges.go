@@ -49,10 +49,9 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 	return all
 }
 
-// restore sets the gauges from the newest ledger entry of each stream, and the sums of objectives from all entries that
-// they reach back to. The output topics may no longer hold them, because their retention is the user's choice. Streams
-// without an entry show zeros only after that, and objectives their sums: before, zero could also mean that nothing was
-// read yet.
+// restore sets the gauges from the newest ledger entry of each stream. The output topics may no longer hold it, because
+// their retention is the user's choice. Streams without an entry show zeros only after that: before, zero could also
+// mean that nothing was read yet.
 func restore(ctx context.Context, reader *outputs.Reader, app string, streams []*config.Stream,
 	gauges *outputs.Gauges, now func() time.Time) error {
 	wanted := map[int]map[string]bool{} // the streams by the partition that their budget is or was in
@@ -68,10 +67,6 @@ func restore(ctx context.Context, reader *outputs.Reader, app string, streams []
 			wanted[at][s.Name] = true
 		}
 	}
-	sums := map[string]bool{} // the streams that have some
-	for _, s := range streams {
-		sums[s.Name] = len(s.Objectives()) > 0
-	}
 	topic := topics.Names{App: app}.Ledger()
 	if err := reader.Await(ctx, topic); err != nil {
 		return err
@@ -79,7 +74,7 @@ func restore(ctx context.Context, reader *outputs.Reader, app string, streams []
 	run, ctx := errgroup.WithContext(ctx)
 	for partition, names := range wanted {
 		run.Go(func() error {
-			newest, oldest := map[string]ledger.Entry{}, map[string]time.Time{}
+			newest := map[string]ledger.Entry{}
 			found := map[string]ledger.Entry{} // the newest discovery of each row
 			of := log.Partition{Topic: topic, Number: partition}
 			err := of.Tail(ctx, reader.Fetch, func(e ledger.Entry, _ *fetch.Record) error {
@@ -93,17 +88,10 @@ func restore(ctx context.Context, reader *outputs.Reader, app string, streams []
 				if !e.WindowEnd.Before(newest[e.Stream].WindowEnd) {
 					newest[e.Stream] = e
 				}
-				if sums[e.Stream] {
-					addUp(gauges, e)
-					if first := oldest[e.Stream]; first.IsZero() || e.WindowEnd.Before(first) {
-						oldest[e.Stream] = e.WindowEnd
-					}
-				}
 				return nil
 			}, func() bool {
 				for name := range names {
-					e, known := newest[name]
-					if !known || sums[name] && e.WindowEnd.Sub(oldest[name]) < config.LongestSpan {
+					if _, known := newest[name]; !known {
 						return false
 					}
 				}
@@ -124,26 +112,7 @@ func restore(ctx context.Context, reader *outputs.Reader, app string, streams []
 		return err
 	}
 	gauges.Expect(expected(streams, now()))
-	gauges.Complete()
 	return nil
-}
-
-// addUp counts the histograms of an entry in the sums of objectives.
-func addUp(gauges *outputs.Gauges, e ledger.Entry) {
-	for i, r := range e.Releases {
-		if r.Buckets == nil {
-			continue
-		}
-		for _, g := range e.Groups {
-			if len(g.Values) == 0 || g.Values[i].Numbers == nil {
-				continue
-			}
-			n := g.Values[i].Numbers
-			gauges.Add(outputs.Drawn{Stream: e.Stream, Group: g.Name, Release: r.Name, Start: e.WindowStart,
-				End: e.WindowEnd, Mechanism: r.Mechanism, Epsilon: r.Epsilon, Ends: r.Buckets.Ends, Raw: n.Raw,
-				Coarse: n.Coarse})
-		}
-	}
 }
 
 // paying says of each budget whether it pays for the schedules of the streams.

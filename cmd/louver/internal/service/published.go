@@ -23,8 +23,6 @@ type published struct {
 	streams []*config.Stream // those that a streams file declares
 	store   *web.Store
 	gauges  *outputs.Gauges
-	// sums says that the metrics have sums of objectives: [restore] reads the ledger for them.
-	sums bool
 	// released, if not nil, is called with every figure. fresh says that it was published after following began.
 	released func(r outputs.Record, fresh bool)
 	// demo, if not nil, tells what only a demo knows.
@@ -45,6 +43,9 @@ func newPublished(topics []string, streams []*config.Stream, now func() time.Tim
 	gauges := outputs.NewGauges(now)
 	gauges.Pays(paying(streams, now()))
 	gauges.Finds(finding(streams))
+	for _, s := range streams {
+		gauges.Objectives(s.Objectives())
+	}
 	return &published{topics: topics, streams: streams, store: web.NewStore(historyBytes), gauges: gauges, now: now}
 }
 
@@ -57,14 +58,6 @@ func finding(streams []*config.Stream) map[string]outputs.Found {
 		}
 	}
 	return all
-}
-
-// addUp makes the metrics have the sums of objectives.
-func (p *published) addUp() {
-	p.sums = true
-	for _, s := range p.streams {
-		p.gauges.Objectives(s.Objectives())
-	}
 }
 
 // config returns the configuration of the page and the API.
@@ -145,11 +138,7 @@ func (p *published) begin(topic string, since time.Time) time.Time {
 	var backs []time.Duration
 	for _, s := range p.streams {
 		if s.Output == topic {
-			back := max(windows*s.Window.Every, 4*s.Window.Size)
-			if p.sums && len(s.Objectives()) > 0 {
-				back = max(back, config.LongestSpan)
-			}
-			backs = append(backs, back+s.Window.Grace)
+			backs = append(backs, max(windows*s.Window.Every, 4*s.Window.Size)+s.Window.Grace)
 		}
 	}
 	if len(backs) > 0 {

@@ -89,7 +89,6 @@ func (s *Service) Run(ctx context.Context) error {
 	operators := prometheus.NewRegistry()
 	shown := newPublished(cli.OutputTopics(s.Streams), s.Streams, s.Now)
 	shown.own = s.Clock != nil
-	shown.addUp()
 	arrived := newArrivals(s.Log, s.Now(), s.output)
 	defer arrived.end()
 	shown.released, shown.demo = func(r outputs.Record, fresh bool) {
