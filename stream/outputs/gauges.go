@@ -240,9 +240,14 @@ func (g *Gauges) betterWindowsLeft(r, old Record) bool {
 	return r.BetterWindowsLeft(old)
 }
 
-// fresh reports whether a record is not too old to be shown.
+// fresh reports whether a record is not too old to be shown. What is added up over the newest time comes with every
+// window.
 func (g *Gauges) fresh(r Record) bool {
-	return g.now().Sub(r.DueAt) <= staleWindows*max(r.WindowEnd.Sub(r.WindowStart), g.step[r.Key()])
+	length := r.WindowEnd.Sub(r.WindowStart)
+	if r.Last() {
+		length /= time.Duration(max(1, r.Windows.Of))
+	}
+	return g.now().Sub(r.DueAt) <= staleWindows*max(length, g.step[r.Key()])
 }
 
 // goesOn reports whether a watch looked at a group and did not fire.

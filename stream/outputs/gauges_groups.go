@@ -84,7 +84,7 @@ func (g *Gauges) find(r Record) bool {
 		}
 		return true
 	}
-	if r.List == nil && !r.Other && g.found[r.Stream] == nil || r.Statistic == record.StatisticGroups {
+	if r.List == nil && !r.Other && !r.Together && g.found[r.Stream] == nil || r.Statistic == record.StatisticGroups {
 		return false
 	}
 	if of := g.groupsOf(r.Stream); r.WindowEnd.After(of.end) {
@@ -123,7 +123,7 @@ func (g *Gauges) listed(stream string, of *foundGroups) (names []string) {
 	}
 	seen := map[string]bool{}
 	for _, r := range g.newest {
-		if r.Stream == stream && r.Group != "" && !r.Other && !seen[r.Group] && !r.WindowEnd.Before(least) {
+		if r.Stream == stream && r.Group != "" && !r.Other && !r.Together && !seen[r.Group] && !r.WindowEnd.Before(least) {
 			seen[r.Group] = true
 			names = append(names, r.Group)
 		}
@@ -171,6 +171,9 @@ func (g *Gauges) collectGroups(to metrics) map[string]listedGroups {
 // hides reports whether a record's group is found and has no gauges. A watch that fires is shown in any listed group.
 func hides(listed map[string]listedGroups, r Record) bool {
 	groups, found := listed[r.Stream]
+	if r.Together {
+		return false
+	}
 	if fires(r) {
 		return found && !r.Other && !groups.all[r.Group]
 	}

@@ -190,6 +190,11 @@ func (f Value) Held() bool {
 	return f.Statistic == StatisticWatch || f.Changed != nil || f.Final != nil
 }
 
+// Last reports whether the record adds up the newest time, so that every window has one.
+func (f Value) Last() bool {
+	return f.Windows != nil && strings.Contains(f.Release, "."+LastPrefix)
+}
+
 // Key is the series that the record belongs to. A slash in a group's name is escaped, so that it divides no key.
 func (f Value) Key() string {
 	if f.Found || strings.Contains(f.Group, "/") {

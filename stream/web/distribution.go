@@ -88,26 +88,56 @@ func (s distributions) histogram(want selection, end int64) (outputs.Record, err
 	return r, nil
 }
 
+// draws returns what one draw of each number of a record cost, and how many draws it adds up. The windows of a roll-up,
+// and the groups of all groups together, have paid, so their records say it.
+func (s distributions) draws(r outputs.Record) (epsilon json.Number, draws int64, err error) {
+	if r.Windows == nil && !r.Together {
+		return r.Epsilon, 1, nil
+	}
+	of, _, _ := strings.Cut(r.Release, ".")
+	if r.Windows != nil {
+		draws = r.Windows.Released
+	}
+	if r.Together {
+		draws = 0
+		for _, f := range s.store.latest(selection{streams: []string{r.Stream}, releases: []string{r.Release},
+			to: r.WindowEnd.Unix()}) {
+			if f.series.together || f.end != r.WindowEnd.Unix() {
+				continue
+			}
+			group, err := f.decode()
+			switch {
+			case err != nil:
+				return "", 0, err
+			case group.Windows == nil:
+				draws++
+			default:
+				draws += group.Windows.Released
+			}
+		}
+	}
+	for _, f := range s.store.latest(selection{streams: []string{r.Stream}, releases: []string{of}}) {
+		if newest, err := f.decode(); err == nil && !f.series.together && (r.Together || newest.Group == r.Group) {
+			return newest.Epsilon, max(1, draws), nil
+		}
+	}
+	return "", 0, &problem{http.StatusNotFound,
+		named(r.Stream, r.Group, of) + " has no window in memory that says what was drawn"}
+}
+
 // describe computes the distribution of a record.
 func (s distributions) describe(r outputs.Record) (distribution, error) {
 	d := distribution{Stream: r.Stream, Group: r.Group, Release: r.Release, WindowStart: r.WindowStart,
 		WindowEnd: r.WindowEnd, Users: r.Value, Windows: r.Windows, Ends: r.Buckets.Ends, Count: r.Buckets.Count}
-	epsilon, windows := r.Epsilon, int64(1)
-	if r.Windows != nil { // its windows have paid
-		windows = r.Windows.Released
-		of, _, _ := strings.Cut(r.Release, ".")
-		newest, err := s.histogram(selection{streams: []string{r.Stream}, groups: []string{r.Group},
-			releases: []string{of}}, 0)
-		if err != nil {
-			return d, err
-		}
-		epsilon = newest.Epsilon
+	epsilon, draws, err := s.draws(r)
+	if err != nil {
+		return d, err
 	}
 	of, err := epsilon.Float64()
 	if err != nil {
 		return d, err
 	}
-	e, err := r.Buckets.Estimate(r.Mechanism, of, windows)
+	e, err := r.Buckets.Estimate(r.Mechanism, of, draws)
 	if err != nil {
 		return d, err
 	}

@@ -49,6 +49,8 @@ type groupInfo struct {
 	Until *time.Time `json:"listed_until"`
 	// New says that it came within the last day.
 	New bool `json:"new"`
+	// Together says that it is all groups together, which is no group of the list.
+	Together bool `json:"together,omitempty"`
 }
 
 // foundRow is what a discovery last found about a group.
@@ -82,11 +84,13 @@ func (s groupLists) answer(w http.ResponseWriter, r *http.Request) error {
 
 // names collects what is in memory about the groups of a stream.
 type names struct {
-	from   string // the stream whose list it is; "" for its own
-	asOf   int64  // the end of the newest discovery, or of that whose list is in use here
-	other  string // the group for everybody else
-	found  map[string][]*point
-	newest window // the newest whose list is that of asOf
+	from  string // the stream whose list it is; "" for its own
+	asOf  int64  // the end of the newest discovery, or of that whose list is in use here
+	other string // the group for everybody else
+	// together is the group of all groups together.
+	together string
+	found    map[string][]*point
+	newest   window // the newest whose list is that of asOf
 }
 
 // window is a window whose groups are all known.
@@ -151,6 +155,9 @@ func (n *names) see(e *series) {
 	if e.other {
 		n.other = e.group
 	}
+	if e.together {
+		n.together = e.group
+	}
 	if f.list != n.asOf || f.end < n.newest.end {
 		return
 	}
@@ -192,14 +199,18 @@ func (s source) list(stream string, n *names) groupList {
 		if n.newest.groups != nil {
 			g.Listed = n.newest.groups[g.Group]
 		}
-		if g.New = g.New && g.Listed; g.Listed {
+		g.Together = n.together != "" && g.Group == n.together
+		if g.New = g.New && g.Listed; g.Listed && !g.Together {
 			l.Listed++
 		}
 		l.Groups = append(l.Groups, *g)
 	}
 	slices.SortFunc(l.Groups, func(x, y groupInfo) int {
 		listed := func(g groupInfo) int {
-			if g.Listed {
+			switch {
+			case g.Together:
+				return 2
+			case g.Listed:
 				return 1
 			}
 			return 0

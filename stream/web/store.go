@@ -143,7 +143,8 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	e := s.series[key]
 	if e == nil {
 		e = &series{stream: r.Stream, group: r.Group, release: r.Release, watch: r.Held(),
-			discovery: f.finding != nil, other: r.Other, rollup: r.Windows != nil}
+			discovery: f.finding != nil, other: r.Other, together: r.Together,
+			rollup: r.Windows != nil || r.Together}
 		s.series[key] = e
 	}
 	f.series = e
@@ -247,7 +248,8 @@ type series struct {
 	watch                  bool // of a figure with instances: the records do not say whether windows were paid
 	discovery              bool // the records say what a discovery found, and are no values of windows
 	other                  bool // the group is everybody whose groups are not found
-	rollup                 bool // the records add up windows, and cost nothing
+	together               bool // the group is all groups together
+	rollup                 bool // the records add up windows or groups, and cost nothing
 	points                 []*point
 }
 
