@@ -30,6 +30,9 @@ type band struct {
 	reach float64
 	// basis says in words where the band comes from.
 	basis string
+	// together says that all groups together are looked at as one more group, and without is their name if they are not.
+	together bool
+	without  string
 }
 
 // bandOf returns the band of a release's series: what the basis of its records will be. ok is false if they have no
@@ -54,7 +57,7 @@ func bandOf(s *config.Stream, r *config.Release) (b band, ok bool) {
 	if r.Mechanism.Counts() {
 		noise := mechanisms.NoisyCount{Epsilon: q.Epsilon.InexactFloat64(), Mechanism: r.Mechanism.Name()}
 		t := noise.Error95()
-		return band{noise.Tail(t), exactly, float64(t), "the noise of a count with ε " + epsilon}, true
+		return band{miss: noise.Tail(t), known: exactly, reach: float64(t), basis: "the noise of a count with ε " + epsilon}, true
 	}
 	if q.Interval != nil {
 		eta := (1 - q.Interval.InexactFloat64()) / 2

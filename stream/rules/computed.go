@@ -7,6 +7,7 @@ import (
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows/period"
 )
 
@@ -17,6 +18,7 @@ type computed struct {
 	from   *config.Release
 	free   *config.Computed // nil: the number of all users
 	rollup time.Duration    // 0: each window has one
+	last   bool             // over the newest time: each window has one
 }
 
 // computedOf lists the computed figures of a stream.
@@ -26,6 +28,11 @@ func computedOf(s *config.Stream) (all []computed) {
 			continue
 		}
 		of := []computed{{name: from.Name, from: from}}
+		over := func(name string, d time.Duration, last bool) {
+			for _, c := range of {
+				all = append(all, computed{c.name + "." + name, from, c.free, d, last})
+			}
+		}
 		for _, f := range config.All[*config.Computed](s) {
 			if f.From == from {
 				of = append(of, computed{name: f.Name, from: from, free: f})
@@ -33,9 +40,10 @@ func computedOf(s *config.Stream) (all []computed) {
 		}
 		all = append(all, of...)
 		for _, d := range from.Rollups {
-			for _, c := range of {
-				all = append(all, computed{c.name + "." + period.Name(d), from, c.free, d})
-			}
+			over(period.Name(d), d, false)
+		}
+		for _, d := range from.Last {
+			over(record.LastPrefix+period.Name(d), d, true)
 		}
 	}
 	return all
@@ -59,10 +67,14 @@ func computedAlert(s *config.Stream, c computed, t Threshold) (rule, string, err
 	b.basis = fmt.Sprintf("the 95 %% band of figures from a histogram with ε %s, which missed the truth on one side "+
 		"in at most 2.6 %% of simulated windows", c.from.Query.Epsilon)
 	every, unit := s.Window.Every, c.statistic().Unit(s.Unit)
-	if c.rollup > 0 {
+	switch {
+	case c.last: // windows share most of their noise, so misses come one after another
+		b.known = nominal
+	case c.rollup > 0:
 		every = c.rollup
 	}
 	var err error
+	b.together = s.Together != ""
 	switch family := c.statistic().Family(); {
 	case c.statistic() == mechanisms.Mode:
 		return rule{}, "", fmt.Errorf("%s: nothing bounds the error of a mode; want a quantile, a share or a count", t)
@@ -73,7 +85,8 @@ func computedAlert(s *config.Stream, c computed, t Threshold) (rule, string, err
 			err = fmt.Errorf("%s: a share is a number from 0 to 1; want a threshold between them, such as "+
 				"0.05 for 5 %%", t)
 		}
-	default:
+	default: // a number of users of all groups together has another size
+		b.together, b.without = false, s.Together
 		err = reachableCount(t, b)
 	}
 	if err != nil {

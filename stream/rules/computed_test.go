@@ -15,7 +15,7 @@ import (
 func withHistogram(t *testing.T) []*config.Stream {
 	t.Helper()
 	const mean = "{name: avg, statistic: mean, epsilon: 0.1}"
-	const histogram = `{name: shape, statistic: histogram, buckets: [100, 400], epsilon: 0.1, rollup: [1h]}
+	const histogram = `{name: shape, statistic: histogram, buckets: [100, 400], epsilon: 0.1, rollup: [1h], last: [1h]}
       - {name: p99, statistic: quantile, p: 0.99, from: shape}
       - {name: slow, statistic: share, above: 400, from: shape}
       - {name: many, statistic: count, above: 400, from: shape}
@@ -44,6 +44,9 @@ func TestAlertsOfHistograms(t *testing.T) {
 		{above("web", "shape", "500", 0), []string{"is above 500 users", "at most 0.15 times"}},
 		{above("web", "p99.1h", "500", 0), []string{`release="p99.1h"} > 500`, "for 2 windows in a row", "for: 1h30m",
 			"at most 0.97 times"}},
+		// Windows share their noise, so misses come in runs: of 4,320 in two groups at most 2·0.026·4320/3 alarms.
+		{above("web", "p99.last_1h", "500", 0), []string{`louver:release_low:newest{stream="web", release="p99.last_1h"} > 500`,
+			"for 3 windows in a row", "at most 75 times", "the band keeps its level"}},
 	} {
 		var b strings.Builder
 		if _, err := Write(&b, withHistogram(t), Wanted{Thresholds: []Threshold{c.threshold}}); err != nil {
@@ -92,4 +95,21 @@ func TestRulesOfHistogramsInPrometheus(t *testing.T) {
 		t.Fatal(err)
 	}
 	promtool(t, "check", "rules", "--lint-fatal", f.Name())
+}
+
+// Shares and quantiles of all groups together are looked at as one more group, and numbers of users are not.
+func TestAlertsOfAllGroupsTogether(t *testing.T) {
+	streams := withHistogram(t)
+	streams[0].Together = "all"
+	for release, want := range map[string]string{"p99": `release="p99"} > 500`, "many": `release="many", group!="all"} > 500`,
+		"shape": `release="shape", group!="all"} > 500`} {
+		var b strings.Builder
+		if _, err := Write(&b, streams, Wanted{Thresholds: []Threshold{above("web", release, "500", 0)}}); err != nil {
+			t.Fatal(err)
+		}
+		if groups := strings.Contains(b.String(), "in all 3 groups together"); !strings.Contains(b.String(), want) ||
+			groups != (release == "p99") {
+			t.Errorf("%s: want %s in\n%s", release, want, b.String())
+		}
+	}
 }

@@ -54,14 +54,17 @@ func (t Threshold) side() string {
 // alertOf makes the rule of a threshold for figures with a band. There is one figure in every step of time.
 func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, threshold string) (_ rule, warning string,
 	_ error) {
-	perMonth := math.Floor(month / float64(every))
+	perMonth, series := math.Floor(month/float64(every)), s.MostGroups()
+	if b.together {
+		series++
+	}
 	k := t.Windows
 	if k == 0 {
-		k = wait(b, s.MostGroups(), perMonth)
+		k = wait(b, series, perMonth)
 	}
-	alarms := float64(s.MostGroups()) * falseAlarms(b.known, b.miss, k, perMonth)
+	alarms := float64(series) * falseAlarms(b.known, b.miss, k, perMonth)
 	const remedies = "more windows in a row (--windows), a release with an interval, or a watch in the streams file"
-	if usual := float64(s.MostGroups()) * usualAlarms(b.known, b.miss, k, perMonth); usual > tooOften && !t.Noisy {
+	if usual := float64(series) * usualAlarms(b.known, b.miss, k, perMonth); usual > tooOften && !t.Noisy {
 		return rule{}, "", fmt.Errorf("%s: noise alone raises this alarm about %s times in 30 days while the truth is "+
 			"at the threshold; want %s, or --noisy", t, count(usual), remedies)
 	}
@@ -74,6 +77,9 @@ func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, thresho
 		end, sign = "high", "<"
 	}
 	of := fmt.Sprintf("stream=%s, release=%s", strconv.Quote(s.Name), strconv.Quote(t.Release))
+	if b.without != "" {
+		of += ", group!=" + strconv.Quote(b.without)
+	}
 	expr := fmt.Sprintf("louver:release_%s:newest{%s} %s %s", end, of, sign, t.Value)
 	var holds time.Duration
 	if k > 1 {
@@ -94,7 +100,7 @@ func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, thresho
 			"summary": fmt.Sprintf("%s of %s{{ with $labels.group }}, group {{ . }},{{ end }} is %s %s", t.Release,
 				s.Name, t.side(), threshold),
 			"description": fmt.Sprintf("The whole band of the figure has been %s %s for %s. Its nearest end is now {{ "+
-				"$value }}. %s", t.side(), threshold, windows, chance(b, alarms, s.MostGroups())),
+				"$value }}. %s", t.side(), threshold, windows, chance(b, alarms, series)),
 			"false_alarms_30d": count(alarms),
 		},
 	}, warning, nil
