@@ -95,3 +95,22 @@ func TestRulesOfObjectives(t *testing.T) {
 		commandLine(t, "", append([]string{"rules", path}, c.args...)...).wants(t, c.code, c.want)
 	}
 }
+
+// What check says of sums: the noise of twelve windows is √12 times that of one, and that of three groups √3 times.
+func TestCheckOfSums(t *testing.T) {
+	text := strings.NewReplacer("rollup: [1h]", "last: [12m]", "time: t}", "time: t, group: g}\n    groups: [eu, us, ap]\n"+
+		"    together: all\n    max_groups: 2", "epsilon: 400", "epsilon: 800").Replace(withObjective)
+	file := clitest.File(t, "s.yaml", text)
+	for _, args := range [][]string{{"check", file}, {"plan", file}} {
+		got := commandLine(t, "", args...)
+		for _, want := range []string{
+			"  latency.last_12m adds up the newest 12 windows, with every window and at no cost. Its noise is 3.5 times " +
+				"that of one.\n",
+			"  all adds up what was drawn for 3 groups, at no cost. Its noise is 1.7 times that of a stream without groups. " +
+				"A user who is in several groups counts in each.\n"} {
+			if !strings.Contains(got.out, want) {
+				t.Errorf("%s: %q is not in\n%s%s", args[0], want, got.out, got.err)
+			}
+		}
+	}
+}

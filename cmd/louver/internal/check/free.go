@@ -3,12 +3,16 @@ package check
 import (
 	"bytes"
 	"fmt"
+	"math"
 
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/windows/period"
 )
 
 // freeReport describes a figure that is computed from a histogram.
@@ -108,4 +112,49 @@ func (f freeReport) outlook(expected int64) string {
 		useful = ""
 	}
 	return fmt.Sprintf("%s with %s", f.Quality, users(expected)) + useful
+}
+
+// sumReport describes what is added up with every window, at no cost: a histogram over the newest time, or all groups
+// together.
+type sumReport struct {
+	// Release is the histogram, such as latency, and Name what its figures have behind a dot, such as last_1h. For all
+	// groups together, Release is "" and Name that of the group.
+	Release string `json:"release,omitempty"`
+	Name    string `json:"name"`
+	// Windows and Groups are how many are added up: at most, if groups are found.
+	Windows int64 `json:"windows,omitempty"`
+	Groups  int   `json:"groups,omitempty"`
+	// Noise is how many times that of one window and group its noise is.
+	Noise float64 `json:"noise"`
+
+	twice bool // a user may be in several groups
+}
+
+func describeSums(s *config.Stream) (all []sumReport) {
+	for _, r := range config.All[*config.Release](s) {
+		for _, d := range r.Last {
+			n := int64(d / s.Window.Every)
+			all = append(all, sumReport{Release: r.Name, Name: record.LastPrefix + period.Name(d), Windows: n,
+				Noise: math.Sqrt(float64(n))})
+		}
+	}
+	if s.Together != "" {
+		n := s.MostGroups()
+		all = append(all, sumReport{Name: s.Together, Groups: n, Noise: math.Sqrt(float64(n)), twice: s.MaxGroups > 1})
+	}
+	return all
+}
+
+func (x sumReport) print(w *bytes.Buffer) {
+	if x.Release != "" {
+		fmt.Fprintf(w, "  %s.%s adds up the newest %s, with every window and at no cost. Its noise is %.1f times that of "+
+			"one.\n", x.Release, x.Name, cli.Plural(x.Windows, "window"), x.Noise)
+		return
+	}
+	twice := ""
+	if x.twice {
+		twice = " A user who is in several groups counts in each."
+	}
+	fmt.Fprintf(w, "  %s adds up what was drawn for %s, at no cost. Its noise is %.1f times that of a stream without "+
+		"groups.%s\n", x.Name, cli.Plural(x.Groups, "group"), x.Noise, twice)
 }

@@ -47,6 +47,7 @@ type streamReport struct {
 	Advanced     *lossReport     `json:"day_with_delta"` // nil if the budget has a δ, or if one saves nothing
 	Releases     []releaseReport `json:"releases"`
 	Free         []freeReport    `json:"free,omitempty"`
+	Sums         []sumReport     `json:"sums,omitempty"`
 	Choices      []choiceReport  `json:"choices,omitempty"`
 	Watches      []watchReport   `json:"watches,omitempty"`
 	OnChange     []changeReport  `json:"on_change,omitempty"`
@@ -123,6 +124,7 @@ func describeStream(s *config.Stream, pays cost.Payer, public forecast.Public, n
 	if x.Free, err = describeFree(s, public); err != nil {
 		return nil, err
 	}
+	x.Sums = describeSums(s)
 	if x.Choices, err = describeChoices(s, x, public); err != nil {
 		return nil, err
 	}
@@ -220,6 +222,9 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 		}
 	}
 	printFree(w, s.Free, s.Users)
+	for _, x := range s.Sums {
+		x.print(w)
+	}
 	if s.Shape != "" && s.Users > 0 {
 		fmt.Fprintln(w, "  Errors are distances from the statistic of the users who took part, not from that of the "+
 			"shape.")
