@@ -225,10 +225,9 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 	for _, name := range []string{"clip", "outside", "outside_95", "cut_95", "raw", "max_windows"} {
 		delete(plain, name)
 	}
-	// Of what lives longer, of histograms, and of groups that are found.
+	// Of what lives longer, of histograms, of what is added up, and of groups that are found.
 	for _, name := range []string{"since", "changed", "instance", "excess_95", "max_total", "final", "buckets",
-		"from", "windows",
-		"counts", "list", "other", "threshold", "listed_until", "joined", "left"} {
+		"from", "windows", "counts", "together", "over", "list", "other", "threshold", "listed_until", "joined", "left"} {
 		delete(described, name)
 		delete(plain, name)
 	}
