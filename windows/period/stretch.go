@@ -30,7 +30,9 @@ func (s Stretch) Window(start time.Time) int64 { return floor(start.UnixNano(), 
 func (s Stretch) Block(window int64) int64 { return floor(window, s.block()) }
 
 // First returns the number of the oldest block whose windows are all in the stretch that ends with a window.
-func (s Stretch) First(newest int64) (block int64) { return -floor(-(newest - s.windows + 1), s.block()) }
+func (s Stretch) First(newest int64) (block int64) {
+	return -floor(-(newest - s.windows + 1), s.block())
+}
 
 // Since returns the start of the stretch that ends with a window, and how many windows it has.
 func (s Stretch) Since(newest int64) (start time.Time, windows int64) {
