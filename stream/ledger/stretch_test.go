@@ -185,7 +185,7 @@ func (l *stretchLine) compareObjective(e ledger.Entry, over ledger.Over, n int64
 // restart goes on from a checkpoint.
 func (l *stretchLine) restart() {
 	l.t.Helper()
-	text, err := l.fold.Checkpoint()
+	text, err := l.state.Checkpoint()
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func (l *stretchLine) restart() {
 	if again, err := restored.Checkpoint(); err != nil || string(again) != string(text) {
 		l.t.Fatalf("the checkpoint of a checkpoint differs: %v", err)
 	}
-	l.fold = restored
+	l.state = restored
 }
 
 // What is added up over the newest time is the sum of the windows, whatever is between them: gaps, withheld and late
