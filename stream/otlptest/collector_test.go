@@ -25,9 +25,9 @@ import (
 // overrides, each in YAML. It returns the address of its OTLP receiver.
 func startCollector(t *testing.T, b *kafkatest.Broker, overrides ...string) (endpoint string) {
 	t.Helper()
-	grpc, http := kafkatest.Address(t), kafkatest.Address(t)
+	grpc, web := kafkatest.Address(t), kafkatest.Address(t)
 	uris := []string{"file:" + filepath.Join("..", "..", "deploy", "otel", "collector.yaml"),
-		fmt.Sprintf("yaml:receivers: {otlp: {protocols: {grpc: {endpoint: %q}, http: {endpoint: %q}}}}", grpc, http),
+		fmt.Sprintf("yaml:receivers: {otlp: {protocols: {grpc: {endpoint: %q}, http: {endpoint: %q}}}}", grpc, web),
 		fmt.Sprintf("yaml:exporters: {kafka: {brokers: [%s]}}", strings.Join(b.Conn.Brokers, ", "))}
 	for _, o := range overrides {
 		uris = append(uris, "yaml:"+o)
@@ -66,16 +66,17 @@ func startCollector(t *testing.T, b *kafkatest.Broker, overrides ...string) (end
 			t.Fatalf("the Collector ended: %v", err)
 		default:
 		}
-		response, err := get("http://" + http + "/v1/traces")
-		return err == nil && response.StatusCode == 405
+		status, err := get("http://" + web + "/v1/traces")
+		return err == nil && status == http.StatusMethodNotAllowed
 	})
-	return http
+	return web
 }
 
-func get(url string) (*http.Response, error) {
+// get asks for the status of an address.
+func get(url string) (status int, err error) {
 	response, err := http.Get(url)
-	if err == nil {
-		err = response.Body.Close()
+	if err != nil {
+		return 0, err
 	}
-	return response, err
+	return response.StatusCode, response.Body.Close()
 }

@@ -144,7 +144,7 @@ func (p *prom) samples(name string) (all []string) {
 	}
 	defer querier.Close() //nolint:errcheck // it was only read
 	found := querier.Select(context.Background(), true, nil,
-		labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, name))
+		labels.MustNewMatcher(labels.MatchEqual, "__name__", name))
 	for found.Next() {
 		series := found.At()
 		for points := series.Iterator(nil); points.Next() != 0; {
