@@ -304,7 +304,9 @@ func (s *script) send(of sending, t trouble) {
 		s.attempts++
 		o := windows.Origin{Stream: stream.Name, Epoch: epoch, Partition: partition, From: s.sent[key],
 			To: s.sent[key] + n, Attempt: [16]byte{byte(s.attempts), byte(s.attempts >> 8)}}
-		s.sent[key] = o.To
+		if !t.unmarked { // otherwise another worker reads the same records again
+			s.sent[key] = o.To
+		}
 		part := windows.Part{Origin: o, Slice: of.slice, Payload: bag.Seal()}
 		if t.unreadable {
 			part.Payload = []byte("unreadable")

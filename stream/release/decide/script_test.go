@@ -22,7 +22,8 @@ import (
 // came of it. The ledger is committed, checked against its own facts and audited while a script runs, so none of them
 // has to ask for that.
 //
-//	streams               a new ledger, and a streams file without what is the same everywhere (see fillIn)
+//	streams               a new ledger, and a streams file without what is the same everywhere (see fillIn); inputs=2
+//	                      is how many partitions the input has
 //	variant               a new ledger, and the script's streams file with some words replaced: "old => new"
 //	edit from=06:00       the present streams file with words replaced, in force from then on; a new session knows it.
 //	                      of=s edits that stream alone; until=08:00 is the end of the last window of the former file
@@ -44,16 +45,19 @@ import (
 //
 // Arguments of play and send say what goes wrong with the parts: lost=3 (records of the input that were gone before
 // they could be read), damaged (the message has a wrong byte), unreadable (the part is whole, and nobody can read it),
-// gap (what one worker wrote is missing), unmarked (it died before its mark), in=1 (only this partition of the
-// input is cut; streams says of how many).
+// gap (what one worker wrote is missing), unmarked (it died before its mark), in=1 (only this partition of the input is
+// cut).
 //
 // Arguments of play and decide say what goes wrong with the session: crash=aborted (its transaction is in the log and
 // not committed), crash=unsent (nothing of it is), crash=unknown (it is committed, and the session does not know);
-// unkept (the progress is not written). Where play says anew, each decision is that of a new session. Arguments of open
+// unkept (the progress is not written). Where play says anew, each decision is that of a new session, and with changes
+// only what differs from the window before of the same stream or discovery is shown. Arguments of open
 // are forget=(total/,ledger/) for snapshots and checkpoints that are gone, narrow for no memory at all, and key=2 for
 // another secret of the app.
 //
-// Figures are exact where their ε is 1000 and more. Other noise has a seed, and scripts do not show it.
+// A line of the output is a window, or a period of a discovery: "slow#2 armed and fires in b" is the second instance of
+// the watch slow, and a star stands by each value of a release on change that is drawn in this window. Figures are
+// exact where their ε is 1000 and more. Other noise has a seed.
 //
 // go test ./stream/release/decide -run Scripts -rewrite writes what came of each command into the scripts. Nothing
 // checks what is written then but the one who reads the difference: each changed line must follow from the change of
@@ -100,7 +104,7 @@ type script struct {
 	shown     view
 	told      map[string]string // what was shown last of a lane
 	written   int               // how much of the player's output was shown
-	adopts    map[string]bool   // texts of entries that were drawn and not committed
+	adopts    map[string]bool   // texts of entries that came out before
 	recent    []ledger.Entry    // of the last command
 }
 
