@@ -52,6 +52,7 @@ type otlpDecoder struct {
 	rules
 	signal     *otlpSignal
 	cells      [otlpHolders][]otlpCell
+	lengths    [otlpHolders]uint64 // of the names of the cells: a bit for each below 64
 	slots      []otlpSlot
 	conditions []condition
 	early      []otlpSlot // conditions on own fields: they come before attributes are looked for
@@ -131,6 +132,7 @@ func (d *otlpDecoder) cell(holder otlpHolder, name string) int {
 	if i < 0 {
 		i = len(d.cells[holder])
 		d.cells[holder] = append(d.cells[holder], otlpCell{name: name})
+		d.lengths[holder] |= 1 << len(name)
 	}
 	return i
 }

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/binary"
+	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -17,11 +18,18 @@ type otlpProto struct {
 	levels []otlpLevel
 	depth  int
 	item   []byte
-	first  int // where the item's first attribute is
+	pairs  []otlpStretch // of the item: its first attributes
+	rest   int           // where the attributes after these begin, which are seldom so many
 	why    string
-	// actions are what is done with the fields of an item, by number. 0: it is skipped.
-	actions [32]otlpAction
+	// actions are what is done with the fields of an item, by their tags.
+	actions [128]otlpAction
 }
+
+// otlpStretch is where something is in an item.
+type otlpStretch struct{ from, to int }
+
+// otlpPairs is how many attributes of an item are noted. They take memory for as long as the decoder lives.
+const otlpPairs = 64
 
 // otlpLevel is a message on the way to items, and how far it has been read.
 type otlpLevel struct {
@@ -31,8 +39,8 @@ type otlpLevel struct {
 
 // otlpAction is what is done with a field of an item.
 type otlpAction struct {
-	wire uint8 // plus 1
-	at   int8
+	wanted bool
+	at     int8
 }
 
 const (
@@ -42,10 +50,10 @@ const (
 )
 
 func (w *otlpProto) init(d *otlpDecoder) {
-	w.d, w.levels = d, make([]otlpLevel, len(d.signal.path))
+	w.d, w.levels, w.pairs = d, make([]otlpLevel, len(d.signal.path)), make([]otlpStretch, 0, otlpPairs)
 	for _, s := range d.signal.scalars {
 		if s.at != otlpBody || d.wantsBody() {
-			w.actions[s.number] = otlpAction{uint8(s.wire) + 1, int8(s.at)}
+			w.actions[s.number<<3|s.wire] = otlpAction{true, int8(s.at)}
 		}
 	}
 }
@@ -157,45 +165,53 @@ func (w *otlpProto) holder(b []byte, of otlpHolder) bool {
 	return true
 }
 
-// own reads what an item holds beside its attributes. It looks at the frames of all its fields.
+// own reads what an item holds beside its attributes. It looks at the frames of all its fields, and notes where the
+// attributes are.
 func (w *otlpProto) own() bool {
 	b, raw := w.item, &w.d.raw
-	attributes := w.d.signal.attributes
-	w.first = len(b)
+	attributes := w.d.signal.attributes<<3 | wireBytes
+	pairs := w.pairs[:0]
+	w.rest = len(b)
 	for i := 0; i < len(b); {
 		start := i
 		tag := uint64(b[i])
-		if i++; tag >= 0x80 {
-			var n int
-			if tag, n = uvarint(b[start:]); n < 0 {
+		if tag == attributes && len(b)-i > 1 && b[i+1] < 0x80 && len(pairs) < cap(pairs) { // as most fields are
+			from := i + 2
+			if i = from + int(b[i+1]); i > len(b) {
 				return false
 			}
-			i = start + n
+			pairs = append(pairs, otlpStretch{from, i})
+			continue
 		}
-		number, wire := tag>>3, tag&7
-		if number-1 >= 1<<29-1 {
+		if i++; tag >= 0x80 {
+			if tag, i = otlpVarint(b, start); i < 0 {
+				return false
+			}
+		}
+		if tag>>3-1 >= 1<<29-1 { // no number of a field
 			return false
 		}
 		var v uint64
 		var content []byte
-		switch wire {
+		switch tag & 7 {
 		case wireBytes:
-			length, n := uvarint(b[i:])
-			if n < 0 || length > uint64(len(b)-i-n) {
+			if v, i = otlpVarint(b, i); i < 0 || v > uint64(len(b)-i) {
 				return false
 			}
-			content = b[i+n : i+n+int(length)]
-			i += n + int(length)
-			if number == attributes {
-				w.first = min(w.first, start)
+			content = b[i : i+int(v)]
+			i += int(v)
+			if tag == attributes {
+				if len(pairs) < cap(pairs) {
+					pairs = append(pairs, otlpStretch{i - int(v), i})
+				} else if w.rest == len(b) {
+					w.rest = start
+				}
 				continue
 			}
 		case wireVarint:
-			n := 0
-			if v, n = uvarint(b[i:]); n < 0 {
+			if v, i = otlpVarint(b, i); i < 0 {
 				return false
 			}
-			i += n
 		case wireEight:
 			if len(b)-i < 8 {
 				return false
@@ -203,17 +219,17 @@ func (w *otlpProto) own() bool {
 			v = binary.LittleEndian.Uint64(b[i:])
 			i += 8
 		default:
-			n := skipField(protowire.Number(number), protowire.Type(wire), b[i:])
+			n := skipField(protowire.Number(tag>>3), protowire.Type(tag&7), b[i:])
 			if n < 0 {
 				return false
 			}
 			i += n
 		}
-		if number >= uint64(len(w.actions)) || uint64(w.actions[number].wire) != wire+1 {
+		if tag >= uint64(len(w.actions)) || !w.actions[tag].wanted {
 			continue
 		}
-		switch at := int(w.actions[number].at); {
-		case wire != wireBytes:
+		switch at := int(w.actions[tag].at); {
+		case tag&7 != wireBytes:
 			raw.put(at, v)
 		case at == otlpBody:
 			if !w.body(content) {
@@ -227,6 +243,7 @@ func (w *otlpProto) own() bool {
 			raw.texts[at] = content
 		}
 	}
+	w.pairs = pairs
 	return true
 }
 
@@ -275,49 +292,84 @@ func (w *otlpProto) body(b []byte) bool {
 // attributes looks for the attributes that are wanted of an item, until all are found. The frames of the item fit.
 func (w *otlpProto) attributes() bool {
 	cells, left := w.d.cells[otlpItem], len(w.d.cells[otlpItem])
-	b, wanted := w.item, w.d.signal.attributes
-	tag := byte(wanted<<3 | wireBytes)
-	for i := w.first; i < len(b) && left > 0; {
-		var pair []byte
-		if b[i] == tag && b[i+1] < 0x80 { // as most are
-			start := i + 2
-			i = start + int(b[i+1])
-			pair = b[start:i]
-		} else {
-			number, wire, content, next := otlpFrame(b, i)
-			if i = next; number != wanted || wire != wireBytes {
-				continue
-			}
-			pair = content
-		}
+	take := func(pair []byte) bool {
 		took, ok := w.attribute(pair, cells)
-		if !ok {
-			return false
-		}
 		if took {
 			left--
+		}
+		return ok
+	}
+	b, lengths := w.item, w.d.lengths[otlpItem]
+	for _, at := range w.pairs {
+		pair := b[at.from:at.to]
+		if n := otlpKeyLength(pair); n < 64 && lengths>>n&1 == 0 { // as most are
+			continue
+		}
+		if left == 0 {
+			return true
+		}
+		if !take(pair) {
+			return false
+		}
+	}
+	for i := w.rest; i < len(w.item) && left > 0; {
+		number, wire, pair, next := otlpFrame(w.item, i)
+		if i = next; number == w.d.signal.attributes && wire == wireBytes && !take(pair) {
+			return false
 		}
 	}
 	return true
 }
 
+// The tags of an attribute's key and value, and of a value that is a text.
+const (
+	otlpKeyTag, otlpValueTag = 1<<3 | wireBytes, 2<<3 | wireBytes
+	otlpTextTag              = 1<<3 | wireBytes
+)
+
+// otlpKeyLength returns the length of an attribute's key, if both are written as most are: in short, and only once. SDKs
+// write the key first, and the Collector the value. Otherwise it returns a large number.
+func otlpKeyLength(b []byte) uint {
+	at := 0
+	if len(b) > 1 && b[0] == otlpValueTag && b[1] < 0x80 {
+		at = 2 + int(b[1])
+	}
+	if at+1 < len(b) && b[at] == otlpKeyTag && at+2+int(b[at+1]) <= len(b) {
+		return uint(b[at+1])
+	}
+	return math.MaxUint
+}
+
+// otlpShort reads the first field of a message, if its tag is this one and its length has one byte.
+func otlpShort(b []byte, tag byte) (content, rest []byte, ok bool) {
+	if len(b) < 2 || b[0] != tag || b[1] >= 0x80 || 2+int(b[1]) > len(b) {
+		return nil, b, false
+	}
+	return b[2 : 2+int(b[1])], b[2+int(b[1]):], true
+}
+
 // attribute reads a key and its value, if the key is wanted and has not been found before. The rest of an attribute
 // whose key is not wanted is not looked at.
 func (w *otlpProto) attribute(b []byte, cells []otlpCell) (took, ok bool) {
-	var key []byte
-	// Most are short. SDKs write the key first, and the Collector the value.
-	const keyTag, valueTag = 1<<3 | wireBytes, 2<<3 | wireBytes
-	at := 0
-	if len(b) > 1 && b[0] == valueTag && b[1] < 0x80 {
-		at = 2 + int(b[1])
-	}
-	if at < len(b)-1 && b[at] == keyTag && b[at+1] < 0x80 && at+2+int(b[at+1]) <= len(b) {
-		key = b[at+2 : at+2+int(b[at+1])]
-	} else if key, ok = otlpKey(b); !ok {
-		return false, false
+	value, rest, both := otlpShort(b, otlpValueTag)
+	key, rest, short := otlpShort(rest, otlpKeyTag)
+	switch {
+	case !short:
+		if key, ok = otlpKey(b); !ok {
+			return false, false
+		}
+		both = false
+	case !both:
+		value, rest, both = otlpShort(rest, otlpValueTag)
 	}
 	for i := range cells {
-		if c := &cells[i]; c.name == string(key) && c.found.kind == none {
+		c := &cells[i]
+		switch {
+		case c.name != string(key) || c.found.kind != none:
+		case both && len(rest) == 0: // nothing else is in it
+			c.found, ok = otlpAnyValue(value)
+			return true, ok
+		default:
 			return true, c.read(b)
 		}
 	}
@@ -362,6 +414,9 @@ func (c *otlpCell) read(b []byte) (ok bool) {
 
 // otlpAnyValue reads a value. A list of one text is that text. Other lists, bytes and nothing are no part of an event.
 func otlpAnyValue(b []byte) (f field, ok bool) {
+	if text, rest, short := otlpShort(b, otlpTextTag); short && len(rest) == 0 {
+		return otlpValueText(text), true
+	}
 	f.kind = other
 	for i := 0; i < len(b); {
 		number, wire, content, next := otlpFrame(b, i)
@@ -420,6 +475,18 @@ func otlpOnly(b []byte) (f field, ok bool) {
 		f = field{kind: other}
 	}
 	return f, true
+}
+
+// otlpVarint reads a number at i, and returns where it ends; −1 if it does not fit.
+func otlpVarint(b []byte, i int) (v uint64, next int) {
+	if i < len(b) && b[i] < 0x80 {
+		return uint64(b[i]), i + 1
+	}
+	v, n := protowire.ConsumeVarint(b[i:])
+	if n < 0 {
+		return 0, -1
+	}
+	return v, i + n
 }
 
 // otlpFrame reads a field of a message: its number, its type on the wire, its content and where it ends; −1 if it does

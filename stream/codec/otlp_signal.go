@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -119,9 +120,14 @@ func (r *otlpRaw) has(at int) bool { return r.set&(1<<at) != 0 }
 
 // reset forgets an item. The metric and the scope stay.
 func (r *otlpRaw) reset() {
-	r.set, r.body = 0, field{}
+	r.set = 0
+	if r.body.kind != none {
+		r.body = field{}
+	}
 	clear(r.numbers[:otlpItemNumbers])
-	clear(r.texts[:otlpItemTexts])
+	for i := range r.texts[:otlpItemTexts] {
+		r.texts[i] = r.texts[i][:0]
+	}
 }
 
 // What the points of a metric are. A gauge's are values of a moment.
@@ -154,10 +160,26 @@ func otlpString(b []byte) field {
 	switch {
 	case len(b) == 0:
 		return field{}
-	case !utf8.Valid(b):
+	case !ascii(b) && !utf8.Valid(b):
 		return field{kind: other}
 	}
 	return field{kind: text, text: b}
+}
+
+// ascii reports whether a text is ASCII. It is quicker than looking at it as UTF-8.
+func ascii(b []byte) bool {
+	if n := len(b); n >= 8 {
+		high := binary.LittleEndian.Uint64(b[n-8:])
+		for ; len(b) >= 8; b = b[8:] {
+			high |= binary.LittleEndian.Uint64(b)
+		}
+		return high&highs == 0
+	}
+	var high byte
+	for _, c := range b {
+		high |= c
+	}
+	return high < 0x80
 }
 
 // otlpInstant is a time; 0 is none.
