@@ -24,7 +24,8 @@ import (
 //
 //	streams               a new ledger, and a streams file without what is the same everywhere (see fillIn); inputs=2
 //	                      is how many partitions the input has
-//	variant               a new ledger, and the script's streams file with some words replaced: "old => new"
+//	variant               a new ledger, and the script's streams file with some words replaced: "old => new", where \n
+//	                      stands for the end of a line
 //	edit from=06:00       the present streams file with words replaced, in force from then on; a new session knows it.
 //	                      of=s edits that stream alone; until=08:00 is the end of the last window of the former file
 //	show spent steps …    what is shown of an entry from now on (see segments); only=s leaves out other streams, and
