@@ -67,19 +67,21 @@ func (a *Account) LostIn(stream string, from, to int64, plus ...Charge) Spending
 	return a.limit.less(counted, own.filter.bound(own.between(from, to, stream, plus)))
 }
 
-// Used is how many windows of a stream with these costs are charged, of those that count at a moment. It counts the
-// charges in plus as if they were added.
-func (a *Account) Used(stream string, price []Item, at int64, plus ...Charge) (windows int64) {
+// Used is how many windows of a stream with these costs are charged in a lane, of those that count at a moment. It counts
+// the charges in plus as if they were added.
+func (a *Account) Used(stream, lane string, price []Item, at int64, plus ...Charge) (windows int64) {
 	from, to := a.limit.endingAt(at)
 	price = merged(price)
-	alike := func(of string, items []Item) bool { return of == stream && slices.EqualFunc(items, price, Item.Equal) }
+	alike := func(of, in string, items []Item) bool {
+		return of == stream && in == lane && slices.EqualFunc(items, price, Item.Equal)
+	}
 	for _, k := range a.all() {
-		if alike(k.stream, k.items) {
+		if alike(k.stream, k.cap.Lane, k.items) {
 			windows += int64(k.upTo(to) - k.upTo(from))
 		}
 	}
 	for _, c := range plus {
-		if len(price) > 0 && alike(c.Stream, c.Items) && from < c.End && c.End <= to {
+		if len(price) > 0 && alike(c.Stream, c.Cap.Lane, c.Items) && from < c.End && c.End <= to {
 			windows++
 		}
 	}

@@ -38,10 +38,10 @@ func TestLostByAFewWindows(t *testing.T) {
 		if !lost.Epsilon.Equal(want) || !spent.Epsilon.GreaterThan(want.Mul(decimal.NewFromInt(3))) {
 			t.Errorf("limit %s: %s is spent and %s is lost; want %s", limit.Epsilon, spent.Epsilon, lost.Epsilon, want)
 		}
-		if used := a.Used("s", window, hour); used != 1 {
+		if used := a.Used("s", "", window, hour); used != 1 {
 			t.Errorf("%d windows are used, want 1", used)
 		}
-		if used := a.Used("s", window, hour, c); used != 2 {
+		if used := a.Used("s", "", window, hour, c); used != 2 {
 			t.Errorf("with another one %d windows are used, want 2", used)
 		}
 		// A watch that may be armed again leaves only the order that was fixed beforehand; a total does not.

@@ -16,8 +16,8 @@ import (
 	"github.com/louver/louver/windows/period"
 )
 
-// Figure is what a stream publishes under one name: a [*Release], [*Computed], [*Total], [*Watch], [*Change] or
-// [*Discovery]. Whoever goes through the figures of a stream asks these, and so need not know the kinds.
+// Figure is what a stream publishes under one name: a [*Release], [*Computed], [*Total], [*Active], [*Watch],
+// [*Change] or [*Discovery]. Whoever goes through the figures of a stream asks these, and so need not know the kinds.
 type Figure interface {
 	Kind() Kind
 	// Heading has what all kinds have.
@@ -62,6 +62,7 @@ const (
 	Drawn    Kind = iota // a [Release], drawn in every window
 	Derived              // a [Computed] figure, from a histogram
 	Running              // a [Total]
+	Present              // an [Active]
 	Tested               // a [Watch]
 	Redrawn              // a [Change]
 	Searched             // a [Discovery]
@@ -74,14 +75,17 @@ var Kinds = [...]struct {
 	Noun, Plural, Title string
 	// Scope is the name of what one charge pays for, in statements of what a person can lose.
 	Scope string
-	// Lasts says that it has instances. Each is charged once and looks at windows one after another.
+	// Lasts says that it has instances, which look at windows one after another. Each is charged once, or once in any
+	// day.
 	Lasts bool
 	// Finds says that it finds the groups, at the end of each of its own periods. It has no values of groups.
 	Finds bool
 }{
-	Drawn:    {Noun: "release", Plural: "releases", Title: "Release"},
-	Derived:  {Noun: "computed figure", Plural: "computed figures", Title: "Computed figure"},
-	Running:  {Noun: "total", Plural: "running totals", Title: "Running total", Scope: "total", Lasts: true},
+	Drawn:   {Noun: "release", Plural: "releases", Title: "Release"},
+	Derived: {Noun: "computed figure", Plural: "computed figures", Title: "Computed figure"},
+	Running: {Noun: "total", Plural: "running totals", Title: "Running total", Scope: "total", Lasts: true},
+	Present: {Noun: "number of active users", Plural: "numbers of active users", Title: "Number of active users",
+		Scope: "active", Lasts: true},
 	Tested:   {Noun: "watch", Plural: "watches", Title: "Watch", Scope: "watch", Lasts: true},
 	Redrawn:  {Noun: "release", Plural: "releases on change", Title: "Release", Scope: "watch", Lasts: true},
 	Searched: {Noun: "discovery", Plural: "discoveries", Title: "Discovery", Scope: "discovery", Finds: true},
@@ -109,6 +113,9 @@ type Cost struct {
 	// Partly is the cost of one charge to a user of whom only some events are removed. The others remain and may count
 	// in their place, which costs twice as much: see [privacy.Promise.Twice].
 	Partly []budget.Item
+	// Stretch is what a stretch of time as long as the budget's period costs if it is taken back and all else that a
+	// person does remains; nil if that follows from the charges that it touches.
+	Stretch []budget.Item
 	// AtMost is the most charges that count in a period of the budget, or Endless. It says nothing of windows.
 	AtMost int64
 	// Counts says that the figure only counts users. With a single group, somebody with some events left still counts
@@ -146,6 +153,8 @@ type About struct {
 	Zone     string
 	Update   time.Duration
 	MaxTotal *decimal.Decimal
+	// Active is for how long users count after they were seen; 0 if it is no number of active users.
+	Active time.Duration
 	// Hold is how long a watch waits after it has fired; nil if it is no watch.
 	Hold *time.Duration
 	// OnChange says that it is drawn when its last value no longer holds.

@@ -77,6 +77,10 @@ func (s *Stream) touched() (items []budget.Item) {
 	}
 	edges := 2 * cost.Stream{Schedule: budget.Schedule{Size: s.Window.Size, Every: s.Window.Every}}.Overlapping(0)
 	for _, c := range s.beside() {
+		if c.Stretch != nil {
+			items = append(items, c.Stretch...)
+			continue
+		}
 		n, partly := 2*c.AtMost, edges
 		if c.Per == PerPeriod {
 			n, partly = c.AtMost+1, 2

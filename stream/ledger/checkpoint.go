@@ -242,8 +242,13 @@ func restore(text []byte, app string, partition int) (*State, error) {
 	state.entries, state.offset, state.chain, state.before = c.Entries, c.Offset, c.Chain, c.Before
 	state.history.lately.entries, state.history.rollups.entries = c.Entries, c.Entries
 	state.awaits, state.unproven = true, true
-	// Each entry decides one window, and charges at most one.
+	// Each entry decides one window, and charges at most that and a leaf of each figure that is charged so.
 	charged, decided := min(c.Entries, mostEnds), min(c.Entries, mostEnds)
+	for _, b := range c.Budgets {
+		if slices.ContainsFunc(b.Steps, storedContinual.leafwise) {
+			charged = min(c.Entries*int64(1+len(b.Steps)), mostEnds)
+		}
+	}
 	for _, b := range c.Budgets {
 		if err := state.Books.restoreBudget(b, &charged); err != nil {
 			return nil, fmt.Errorf("budget %q: %w", b.Budget, err)

@@ -15,7 +15,7 @@ import (
 // once, when it is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an
 // instance looks at the window, and whether this is a new one. The caller then has it look, and fills in what it found.
 //
-// It is of one of three kinds: a [Watch], a [Change] or a [Total]. Exactly one of these fields is set.
+// It is of one of four kinds: a [Watch], a [Change], a [Total] or an [Active]. Exactly one of these fields is set.
 type Continual struct {
 	Name string `json:"name"`
 	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the
@@ -42,6 +42,7 @@ type Continual struct {
 	Watch  *Watch  `json:"alarm,omitempty"`
 	Change *Change `json:"on_change,omitempty"`
 	Total  *Total  `json:"total,omitempty"`
+	Active *Active `json:"active,omitempty"`
 }
 
 // mostHold is the longest hold or stretch, in seconds: 31 years.
@@ -78,6 +79,15 @@ type kind interface {
 type periodic interface {
 	kind
 	period() (since, until time.Time)
+}
+
+// leafwise is a kind whose instances are not charged once, but leaf by leaf, under a cap of their own.
+type leafwise interface {
+	kind
+	// charged reports whether an instance that looks at the window is charged with it.
+	charged(e Entry) bool
+	// cap is the cap of an instance.
+	cap(name string, number int64) budget.Cap
 }
 
 // test is a kind whose instances have a secret, and end when they fire.
@@ -126,6 +136,8 @@ var kinds = []kindRow{
 	rowOf("change", true, func(s Continual) *Change { return s.Change },
 		func(s *Continual, k *Change) { s.Change = k }),
 	rowOf("total", true, func(s Continual) *Total { return s.Total }, func(s *Continual, k *Total) { s.Total = k }),
+	rowOf("active", true, func(s Continual) *Active { return s.Active },
+		func(s *Continual, k *Active) { s.Active = k }),
 }
 
 // kind returns the kind of the figure, or nil if it has none or several.
@@ -253,20 +265,38 @@ type Instance struct {
 // String is the name in the books: "checkout-latency/slow/3".
 func (i Instance) String() string { return fmt.Sprintf("%s/%s/%d", i.Stream, i.Name, i.Number) }
 
-// arms returns what the instances cost that are armed for the window.
+// arms returns what the entry is charged for instances: for those that are armed, and for leaves.
 func (e Entry) arms() ([]budget.Charge, error) {
 	var all []budget.Charge
 	for _, s := range e.Continual {
-		if !s.Arms {
-			continue
+		c, charged := e.leaf(s)
+		if _, by := s.kind().(leafwise); s.Arms && !by {
+			var err error
+			if c, err = e.costs(s); err != nil {
+				return nil, fmt.Errorf("%q: %w", s.Name, err)
+			}
+			charged = true
 		}
-		c, err := e.costs(s)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", s.Name, err)
+		if charged {
+			all = append(all, c)
 		}
-		all = append(all, c)
 	}
 	return all, nil
+}
+
+// leaf is what an instance is charged for the leaf that ends with the entry's window; false if none does, or if it is
+// charged once for all windows.
+func (e Entry) leaf(s Continual) (budget.Charge, bool) {
+	by, ok := s.kind().(leafwise)
+	if !ok || !s.Looks() || !by.charged(e) {
+		return budget.Charge{}, false
+	}
+	return e.leafAt(s, by, e.WindowEnd.UnixNano()), true
+}
+
+// leafAt is what an instance is charged for a leaf that ends at a moment.
+func (e Entry) leafAt(s Continual, by leafwise, end int64) budget.Charge {
+	return budget.Charge{Stream: e.Stream, End: end, Items: s.price(), Cap: by.cap(s.Name, s.Instance)}
 }
 
 // costs is the charge of an instance that is armed for the entry's window, as far as the window's period is concerned.
@@ -328,13 +358,23 @@ func (b *Books) Paused(e Entry, s Continual) (Pause, bool) {
 	p := Pause{AtMost: !s.mayCount(b.lasting.counted(name, e.Limit, now))}
 	for _, at := range b.leaves(name, a, now) {
 		end := e.endFrom(at)
-		another := budget.Held{Stream: e.Stream, From: end, To: budget.Open, Items: s.price()}
-		if s.mayCount(b.lasting.counted(name, e.Limit, end)) && a.FitsHeld(another) {
+		if s.mayCount(b.lasting.counted(name, e.Limit, end)) && fits(a, e, s, end, budget.Open, nil) {
 			p.Until = new(time.Unix(0, end).UTC())
 			break
 		}
 	}
 	return p, true
+}
+
+// fits reports whether a budget can pay for an instance from a window with this end on, until a moment, beside others that
+// are armed for that window and other charges.
+func fits(a *budget.Account, e Entry, s Continual, end, until int64, arming []budget.Item,
+	beside ...budget.Charge) bool {
+	if by, ok := s.kind().(leafwise); ok {
+		return a.Fits(e.leafAt(s, by, end), e.with(arming, beside)...)
+	}
+	return a.FitsHeld(budget.Held{Stream: e.Stream, From: end, To: until,
+		Items: slices.Concat(arming, s.price())}, beside...)
 }
 
 // leaves lists the moments after now at which an instance of a continual figure, or any charge, stops counting.

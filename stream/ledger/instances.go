@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// instances holds every instance of every continual figure in some [Books]. Each is a held charge of its budget: from
-// the end of the first window that it looked at to the end of the last one. The accounts are the books': whoever adds
+// instances holds every instance of every continual figure in some [Books]. Each is a held charge of its budget, from
+// the end of the first window that it looked at to the end of the last one, or is charged leaf by leaf. The accounts are the books': whoever adds
 // to these instances passes the account of the budget.
 type instances struct {
 	// of lists the instances of each continual figure, in the order of their numbers.
@@ -95,6 +95,7 @@ func (in instances) counted(name continualName, limit budget.Limit, end int64) (
 // last.
 func (in instances) settle(e *Entry, account *budget.Account, window budget.Charge) {
 	var arming []budget.Item
+	beside := []budget.Charge{window} // and leaves
 	for i := range e.Continual {
 		s, name := &e.Continual[i], continualName{e.Budget, e.Stream, e.Continual[i].Name}
 		blank, sealed := s.withheld(*e), s.Sealed
@@ -107,6 +108,13 @@ func (in instances) settle(e *Entry, account *budget.Account, window budget.Char
 		switch {
 		case last.reaches(end) && last.Looked <= end && allowed:
 			s.Instance = number
+			leaf, charged := e.leaf(*s)
+			if charged && !account.Fits(leaf, e.with(arming, beside)...) {
+				s.take(blank)
+				s.Reason = record.BudgetExhausted // and the instance ends: see add
+			} else if charged {
+				beside = append(beside, leaf)
+			}
 			continue
 		case last.reaches(end) || last != nil && !allowed:
 			// If the instance is not over, the window is late: it comes from an older definition.
@@ -115,15 +123,26 @@ func (in instances) settle(e *Entry, account *budget.Account, window budget.Char
 			blank.before(in.past(name, s.Definition), last, *e)
 			continue
 		}
-		if !s.mayCount(in.counted(name, e.Limit, end)) || !account.FitsHeld(budget.Held{
-			Stream: e.Stream, From: end, To: s.kind().until(), Items: slices.Concat(arming, s.price())}, window) {
+		another := *s
+		another.Instance++
+		if !s.mayCount(in.counted(name, e.Limit, end)) ||
+			!fits(account, *e, another, end, s.kind().until(), arming, beside...) {
 			s.take(blank)
 			s.Reason = record.BudgetExhausted
 			continue
 		}
-		arming = append(arming, s.price()...)
 		s.Arms, s.Instance, s.Sealed = true, s.Instance+1, sealed
+		if by, ok := s.kind().(leafwise); ok {
+			beside = append(beside, e.leafAt(*s, by, end))
+		} else {
+			arming = append(arming, s.price()...)
+		}
 	}
+}
+
+// with is what an entry is charged, with what instances cost that are armed for its window.
+func (e Entry) with(arming []budget.Item, beside []budget.Charge) []budget.Charge {
+	return append(slices.Clone(beside), budget.Charge{Stream: e.Stream, End: e.WindowEnd.UnixNano(), Items: arming})
 }
 
 // finish fills in what follows from what was drawn for the instances that look at an entry's window.
@@ -175,6 +194,11 @@ func (in instances) add(e Entry, account *budget.Account) error {
 		name := continualName{e.Budget, e.Stream, s.Name}
 		in.withheld[name] = s.Reason == record.BudgetExhausted
 		if !s.Looks() {
+			if a := in.get(name, s.Instance); in.withheld[name] && a.unpaid(s.Definition) {
+				if err := in.end(account, name, s.Instance); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		if s.Arms {
@@ -193,6 +217,7 @@ func (in instances) add(e Entry, account *budget.Account) error {
 			if until := s.kind().until(); until != budget.Open {
 				a.Until = until
 			}
+			_, a.Leafwise = s.kind().(leafwise)
 			if err := in.arm(account, name, a); err != nil {
 				return err
 			}
@@ -203,6 +228,9 @@ func (in instances) add(e Entry, account *budget.Account) error {
 				name.instance(s.Instance))
 		}
 		a.Looked = end
+		if leaf, charged := e.leaf(s); charged {
+			account.Add(leaf)
+		}
 		over, err := s.kind().fold(s, e, a, in.past(name, s.Definition))
 		if err != nil {
 			return err
@@ -225,6 +253,9 @@ func (in instances) arm(account *budget.Account, name continualName, a *instance
 		at, _ := slices.BinarySearchFunc(in.going[name.budget], one.Instance, Open.compare)
 		in.going[name.budget] = slices.Insert(in.going[name.budget], at, one)
 	}
+	if a.Leafwise {
+		return nil
+	}
 	return account.Hold(a.held(name, number))
 }
 
@@ -234,11 +265,14 @@ func (in instances) end(account *budget.Account, name continualName, number int6
 	if a == nil || a.Over {
 		return fmt.Errorf("instance %s ends, but it is not armed", name.instance(number))
 	}
-	a.Over, a.Sealed, a.Total = true, nil, nil
+	a.Over, a.Sealed, a.Total, a.Active = true, nil, nil, nil
 	if at, found := slices.BinarySearchFunc(in.going[name.budget], name.instance(number), Open.compare); found {
 		if in.going[name.budget] = slices.Delete(in.going[name.budget], at, at+1); len(in.going[name.budget]) == 0 {
 			delete(in.going, name.budget)
 		}
+	}
+	if a.Leafwise {
+		return nil
 	}
 	return account.EndHeld(name.instance(number).String(), a.Looked)
 }
@@ -249,6 +283,10 @@ type storedContinual struct {
 	Step      string      `json:"step"`
 	Instances []*instance `json:"instances"`
 	Withheld  bool        `json:"withheld,omitempty"`
+}
+
+func (s storedContinual) leafwise() bool {
+	return slices.ContainsFunc(s.Instances, func(a *instance) bool { return a.Leafwise })
 }
 
 // stored lists the instances of a budget for a checkpoint.
@@ -303,6 +341,15 @@ type instance struct {
 	Values []Drawn `json:"values,omitempty"`
 	// Total is what the next totals of a [Total] follow from. It is nil once the instance is over.
 	Total *totalBook `json:"total,omitempty"`
+	// Leafwise says that it is not charged as one, but leaf by leaf, as windows are. Active is what its next values
+	// follow from. It is nil once the instance is over.
+	Leafwise bool        `json:"leafwise,omitempty"`
+	Active   *activeBook `json:"active,omitempty"`
+}
+
+// unpaid reports whether the instance has to end because its budget did not pay for a leaf.
+func (a *instance) unpaid(definition string) bool {
+	return a != nil && a.Leafwise && !a.Over && a.Definition == definition
 }
 
 // reaches reports whether the instance may look at a window with this end, or could if the window were not late.

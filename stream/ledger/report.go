@@ -89,7 +89,7 @@ func NewReport(b *Books, at time.Time) Report {
 		f := budgetReport(a, latest.Budget, name, at, runways[latest.Budget])
 		f.EpsilonTotal = optional(latest.withPaidElsewhere(epsilon(a.StreamTotal(name))))
 		f.EpsilonTotalLost = optional(latest.withPaidElsewhere(epsilon(a.LostIn(name, math.MinInt64, math.MaxInt64))))
-		f.WindowsUsed = a.Used(name, latest.Price, at.UnixNano())
+		f.WindowsUsed = a.Used(name, latest.Cap.Lane, latest.Price, at.UnixNano())
 		f.WindowsLeft = a.WindowsLeftUnder(name, latest.Cap, latest.Price, at.UnixNano())
 		if unpaid := b.streams[name].unpaid; !unpaid.IsZero() && f.WindowsLeft == 0 {
 			f.ExhaustedSince = new(record.Whole(unpaid))
@@ -126,8 +126,26 @@ func (b *Books) schedules(name string) []budget.Schedule {
 			s.End = e.Until.UnixNano()
 		}
 		out = append(out, s)
+		out = append(out, b.lasting.schedules(continualName{name, stream, ""}, s.End)...)
 	}
 	return out
+}
+
+// schedules are those of the leaves to come of a stream's open instances, until its end.
+func (in instances) schedules(of continualName, end int64) (all []budget.Schedule) {
+	for _, open := range in.going[of.budget] {
+		name := continualName{of.budget, open.Stream, open.Name}
+		a := in.get(name, open.Number)
+		if open.Stream != of.stream || a == nil || a.Active == nil {
+			continue
+		}
+		update := time.Duration(a.Active.Update) * time.Second
+		begin := record.Whole(time.Unix(0, a.Active.Since))
+		all = append(all, budget.Schedule{Stream: open.Stream, Start: a.Looked / int64(update) * int64(update),
+			Size: update, Every: update, End: end, Items: a.Cost,
+			Cap: (&Active{Since: begin}).cap(open.Name, open.Number)})
+	}
+	return all
 }
 
 // budgetReport reports on a budget, or on one stream in it.
@@ -208,9 +226,13 @@ func (b *Books) watchReports() (reports []WatchReport) {
 		var all []budget.Item
 		together := limit.Least
 		for _, a := range instances {
-			if all = append(all, a.Cost...); a.Until == 0 { // what was drawn decides how many there are
+			days := int64(1)
+			if a.Leafwise {
+				days += (a.Looked - a.From) / int64(activeDay)
+			} else if a.Until == 0 { // what was drawn decides how many there are
 				together = limit.Compose
 			}
+			all = append(all, budget.Times(a.Cost, days)...)
 		}
 		f.EpsilonTotal = number{together(all).Epsilon}
 		reports = append(reports, f)

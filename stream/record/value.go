@@ -96,11 +96,14 @@ type Value struct {
 	Together bool `json:"together,omitempty"`
 	// Only shares with an objective have these.
 	Over []Over `json:"over,omitempty"`
-	// Only watches, figures that are published on change and running totals have these.
+	// Only watches, figures that are published on change and running totals have these. Numbers of active users have an
+	// Instance too.
 	Since    *time.Time   `json:"since,omitempty"`
 	Changed  *bool        `json:"changed,omitempty"` // only figures on change, even where they are withheld
 	Instance int64        `json:"instance,omitempty"`
 	Excess95 *json.Number `json:"excess_95,omitempty"`
+	// Only numbers of active users have it.
+	Active string `json:"active,omitempty"`
 	// Only running totals have these.
 	MaxTotal *json.Number `json:"max_total,omitempty"`
 	Final    *bool        `json:"final,omitempty"` // even where they are withheld
@@ -184,10 +187,10 @@ func nullable(word string) ([]byte, error) {
 	return json.Marshal(word)
 }
 
-// Held reports whether the record is that of a watch, a release on change or a running total. Then its ε is that of an
-// instance, and not that of a window.
+// Held reports whether the record is that of a watch, a release on change, a running total or a number of active users.
+// Then its ε is that of an instance, or of a day, and not that of a window.
 func (f Value) Held() bool {
-	return f.Statistic == StatisticWatch || f.Changed != nil || f.Final != nil
+	return f.Statistic == StatisticWatch || f.Changed != nil || f.Final != nil || f.Active != ""
 }
 
 // Last reports whether the record adds up the newest time, so that every window has one.

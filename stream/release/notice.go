@@ -55,6 +55,14 @@ func (w *worker) tellLoss(of attendance.Loss) {
 			zap.Time("since", of.At))
 		return
 	}
+	if of.Active != "" {
+		w.Metrics.TotalRestarts.WithLabelValues(of.Stream).Inc()
+		w.Log.Error("it is no longer known who was seen lately, because parts or snapshots of earlier windows are lost: "+
+			"the number of active users begins anew with the next window, and is charged again, or withheld if the "+
+			"budget cannot pay", zap.String("stream", of.Stream), zap.String("release", of.Active),
+			zap.Time("since", of.At))
+		return
+	}
 	w.Metrics.Recounts.WithLabelValues(of.Stream).Inc()
 	fields := []zap.Field{zap.String("stream", of.Stream), zap.Time("window_start", of.At)}
 	if of.Discovery != "" {

@@ -13,6 +13,7 @@ type releaseNode struct {
 	form.Mapping
 	changeKeys
 	totalKeys
+	activeKeys
 	histogramKeys
 	sound bool // it has no faults of its own
 }
@@ -47,6 +48,9 @@ func releaseKinds() []releaseKind {
 		{Kind: config.Running, key: "since", form: totalForm, check: (*releaseNode).checkTotal, listed: true,
 			is:   func(r *releaseNode) bool { return r.since != "" },
 			make: func(r *releaseNode, s *config.Stream) config.Figure { return r.total(s) }},
+		{Kind: config.Present, key: "active", form: activeForm, check: (*releaseNode).checkActive, listed: true,
+			is:   func(r *releaseNode) bool { return r.active != 0 },
+			make: func(r *releaseNode, s *config.Stream) config.Figure { return r.makeActive(s) }},
 	}
 }
 

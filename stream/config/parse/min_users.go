@@ -48,6 +48,10 @@ func (m *minUsersNode) check(s *config.Stream) {
 		v.Refuse("%q is a running total, and counts the users of a whole period; %s", of.Name, want)
 		return
 	}
+	if of, ok := config.Of[*config.Active](s, m.Release); ok {
+		v.Refuse("%q counts the users seen lately, and not those of a window; %s", of.Name, want)
+		return
+	}
 	var names []string
 	for _, r := range config.All[*config.Release](s) {
 		names = append(names, r.Name)

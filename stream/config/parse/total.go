@@ -48,9 +48,10 @@ var totalForm = form.Form{
 		Meaning: "the time zone of the periods, by its name in the IANA database: those of `since`, or a `rollup` " +
 			"of whole days",
 		Value: form.Into(form.Prose(), func(r *releaseNode, v string) { r.zone = v })},
-	{Name: "update", Absent: "as `window.every`", Only: since, Example: "15m",
-		Meaning: "the time from one value to the next, a multiple of `window.every`. Fewer values are more exact",
-		Value:   form.Into(form.Duration(time.Second), func(r *releaseNode, v time.Duration) { r.update = v })},
+	{Name: "update", Absent: "as `window.every`", Only: totalled, Example: "15m",
+		Meaning: "the time from one value to the next, with `since` or `active`: a multiple of `window.every`. Fewer " +
+			"values are more exact",
+		Value: form.Into(form.Duration(time.Second), func(r *releaseNode, v time.Duration) { r.update = v })},
 	{Name: "max_total", Absent: "1 for a count; a sum needs it", Only: since, Example: "5",
 		Meaning: "what one user adds in a period at most, in each group. Of a count: in how many windows they count; " +
 			"above 1 its unit is `visits`. Of a sum: an amount, of either sign. The noise is proportional to it",
@@ -63,6 +64,11 @@ func (r *releaseNode) checkTotal() {
 	// Other statistics have no clip.
 	if v, given := r.Values["clip"]; given && r.since != "" && r.Query.Statistic == mechanisms.Sum {
 		v.Refuse("given, but since is %s; want one of the two", r.since)
+		r.sound = false
+	}
+	_, lately := r.Values["active"]
+	if v, given := r.Values["update"]; given && r.since == "" && !lately {
+		v.Refuse("it means nothing without since: %s, or active; add one of them, or remove it", form.List(units(), "or"))
 		r.sound = false
 	}
 	_, rolled := r.Values["rollup"]

@@ -15,7 +15,7 @@ type Attendance struct {
 	Lanes []Lanes
 
 	gather   *windows.Gathering
-	trackers []*cursor // in the order of their snapshots: caps of windows, caps of periods, totals
+	trackers []*cursor // in the order of their snapshots: caps of windows, caps of periods, all others
 	lost     map[ledger.Instance]bool
 	losses   []Loss
 }
@@ -40,6 +40,9 @@ func (a *Attendance) Keys() (keys []string) {
 		})
 		for _, t := range config.All[config.Adder](of.Windows.Stream) {
 			keys = append(keys, totalKey(of.Windows.Stream, t.Adds()))
+		}
+		for _, t := range config.All[*config.Active](of.Windows.Stream) {
+			keys = append(keys, activeKey(of.Windows.Stream, t))
 		}
 	}
 	return keys
@@ -102,24 +105,32 @@ func (a *Attendance) makeTrackers() {
 			}
 		})
 		for _, t := range config.All[config.Adder](of.Windows.Stream) {
-			totals = addTotal(totals, of.Windows, t.Adds(), a.lost)
+			totals = addInstanced(totals, of.Windows, totalKey(of.Windows.Stream, t.Adds()), func() (Tracker, int64) {
+				return newTotal(of.Windows, t.Adds(), a.lost)
+			})
+		}
+		for _, t := range config.All[*config.Active](of.Windows.Stream) {
+			totals = addInstanced(totals, of.Windows, activeKey(of.Windows.Stream, t), func() (Tracker, int64) {
+				return newActive(of.Windows, t, a.lost)
+			})
 		}
 	}
 	a.trackers = slices.Concat(caps, periods, totals)
 }
 
-// addTotal adds a total of a lane. Where an earlier lane has the same total, that one goes on in this lane.
-func addTotal(totals []*cursor, l *Lane, of *config.Total, lost map[ledger.Instance]bool) []*cursor {
-	at := slices.IndexFunc(totals, func(c *cursor) bool { return c.key() == totalKey(l.Stream, of) })
+// addInstanced adds a total or a number of active users to a lane. Where an earlier lane has the same one, that goes on
+// in this lane.
+func addInstanced(all []*cursor, l *Lane, key string, make func() (Tracker, int64)) []*cursor {
+	at := slices.IndexFunc(all, func(c *cursor) bool { return c.key() == key })
 	if at < 0 {
-		at = len(totals)
-		t, after := newTotal(l, of, lost)
+		at = len(all)
+		t, after := make()
 		c := &cursor{Tracker: t}
 		c.start(after)
-		totals = append(totals, c)
+		all = append(all, c)
 	}
-	totals[at].lanes, l.trackers = append(totals[at].lanes, l), append(l.trackers, totals[at])
-	return totals
+	all[at].lanes, l.trackers = append(all[at].lanes, l), append(l.trackers, all[at])
+	return all
 }
 
 // Behind returns the next decided window that trackers have to go through again, once its parts are here; nil if there
@@ -230,7 +241,7 @@ func (a *Attendance) keep(of Lanes) {
 	a.gather.Keep(of.Windows.Stream.Name, of.Windows.Number, from)
 }
 
-// Lost reports whether an instance of a total has to end, because nobody knows who has counted in it.
+// Lost reports whether an instance has to end, because nobody knows who has counted in it.
 func (a *Attendance) Lost(i ledger.Instance) bool { return a.lost[i] }
 
 // Bytes is how much memory the trackers take. The limits of bags and parts do not include it, since nobody may be
@@ -242,11 +253,14 @@ func (a *Attendance) Bytes() (sum int64) {
 	return sum
 }
 
-// EachTotal says how many users have counted in each total. A user who has counted in several groups is in each. The
-// numbers are private.
+// EachTotal says how many users have counted in each total, and were seen lately for each number of active users. A user
+// who has counted in several groups is in each. The numbers are private.
 func (a *Attendance) EachTotal(do func(stream, name string, users int)) {
 	for _, c := range a.trackers {
-		if t, ok := c.Tracker.(*Total); ok {
+		switch t := c.Tracker.(type) {
+		case *Total:
+			do(t.stream.Name, t.of.Name, t.users())
+		case *Active:
 			do(t.stream.Name, t.of.Name, t.users())
 		}
 	}

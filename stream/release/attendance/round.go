@@ -17,15 +17,15 @@ type Round struct {
 	again   bool // the window was decided before
 }
 
-// Round returns that of the next window of a lane, for its cap and for totals that look at it.
-func (a *Attendance) Round(l *Lane, w windows.Window, totals []Looking) *Round {
+// Round returns that of the next window of a lane, for its cap and for what looks at it.
+func (a *Attendance) Round(l *Lane, w windows.Window, looks []Looking) *Round {
 	r := &Round{Lane: l, Window: w, of: a}
 	for _, c := range l.trackers {
 		if c.Tracker == Tracker(l.Cap) {
 			r.cursors = append(r.cursors, c)
 		}
 	}
-	for _, t := range totals {
+	for _, t := range looks {
 		r.cursors = append(r.cursors, t.cursor)
 	}
 	return r
@@ -82,40 +82,49 @@ func (r *Round) finish(lost bool) {
 	}
 }
 
-// Looking is a total that looks at a window, and its step in the window's entry.
+// Looking is a [Total] or an [Active] that looks at a window, and its step in the window's entry.
 type Looking struct {
-	*Total
+	Tracker
 	Step   *ledger.Continual
 	cursor *cursor
 }
 
-// Looking lists the totals that look at the window of a settled entry, after it has begun the instances that the entry
-// arms.
+// instanced is a tracker whose instances are charged.
+type instanced interface {
+	Tracker
+	// name is that of the figure, and instance the number of the open instance, or 0.
+	name() string
+	instance() int64
+	// arm begins the instance that an entry arms.
+	arm(s *ledger.Continual)
+}
+
+// Looking lists the totals and numbers of active users that look at the window of a settled entry, after it has begun
+// the instances that the entry arms.
 func (a *Attendance) Looking(e *ledger.Entry, l *Lane) (all []Looking, err error) {
 	for i := range e.Continual {
 		s := &e.Continual[i]
-		of := s.Sums()
-		if of == nil || !s.Looks() {
+		if s.Tests() || !s.Looks() {
 			continue
 		}
 		at := slices.IndexFunc(l.trackers, func(c *cursor) bool {
-			t, ok := c.Tracker.(*Total)
-			return ok && t.of.Name == s.Name
+			of, ok := c.Tracker.(instanced)
+			return ok && of.name() == s.Name
 		})
 		if at < 0 {
-			return nil, fmt.Errorf("stream %s has no total %s that could look", e.Stream, s.Name)
+			return nil, fmt.Errorf("stream %s has no figure %s that could look", e.Stream, s.Name)
 		}
 		c := l.trackers[at]
-		t := c.Tracker.(*Total)
+		of := c.Tracker.(instanced)
 		if s.Arms {
-			t.resume(s.Instance, of.Since.UnixNano(), of.Until.UnixNano())
+			of.arm(s)
 			c.start(e.WindowStart.UnixNano())
 		}
-		if t.number != s.Instance {
-			return nil, fmt.Errorf("total %s of stream %s: instance %d is to look, but instance %d is open", s.Name,
-				e.Stream, s.Instance, t.number)
+		if of.instance() != s.Instance {
+			return nil, fmt.Errorf("figure %s of stream %s: instance %d is to look, but instance %d is open", s.Name,
+				e.Stream, s.Instance, of.instance())
 		}
-		all = append(all, Looking{t, s, c})
+		all = append(all, Looking{of, s, c})
 	}
 	return all, nil
 }

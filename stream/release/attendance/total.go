@@ -81,6 +81,14 @@ func (t *Total) forget() {
 	t.number, t.allowance, t.amounts, t.open, t.pending = 0, nil, nil, nil, false
 }
 
+func (t *Total) name() string    { return t.of.Name }
+func (t *Total) instance() int64 { return t.number }
+
+func (t *Total) arm(s *ledger.Continual) {
+	of := s.Sums()
+	t.resume(s.Instance, of.Since.UnixNano(), of.Until.UnixNano())
+}
+
 func (t *Total) key() string { return totalKey(t.stream, t.of) }
 
 // goes reports whether the instance is open. It forgets one that has ended.

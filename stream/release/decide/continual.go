@@ -21,11 +21,11 @@ type continual struct {
 	*config.Head
 	cost   config.Cost
 	noun   string
-	tester // nil for a total
+	tester // nil for a total and for a number of active users
 	kind   kind
 }
 
-// kind is a [watcher], a [changer] or a [total].
+// kind is a [watcher], a [changer], a [total] or an [active].
 type kind interface {
 	// describe fills in what the definition says of the kind, and of a window before it is settled.
 	describe(s *ledger.Continual, w windows.Window)
@@ -46,6 +46,8 @@ func newContinual(s *config.Stream) (all []continual) {
 		switch of := f.(type) {
 		case config.Adder:
 			x.kind = total{s, of.Adds()}
+		case *config.Active:
+			x.kind = active{of}
 		case *config.Watch:
 			x.tester, x.kind = testerOf{of.Mechanism}, watcher{of}
 		case *config.Change:
@@ -95,14 +97,24 @@ func (t total) describe(s *ledger.Continual, w windows.Window) {
 		Since: record.Whole(time.Unix(0, since)), Until: record.Whole(time.Unix(0, until))}
 }
 
-// drawTotal draws what ends with the window of a settled entry.
-func drawTotal(t attendance.Looking, e *ledger.Entry, random io.Reader, timed Timer) error {
-	s, of := t.Step.Sums(), t.Of()
-	if !s.Finishes(*t.Step, *e) {
+// drawLeaf draws what ends with the window of a settled entry.
+func drawLeaf(l attendance.Looking, e *ledger.Entry, random io.Reader, timed Timer) error {
+	switch t := l.Tracker.(type) {
+	case *attendance.Total:
+		return drawTotal(t, l.Step, e, random, timed)
+	case *attendance.Active:
+		return drawActive(t, l.Step, e, random, timed)
+	}
+	return fmt.Errorf("figure %s of stream %s is of no known kind", l.Step.Name, e.Stream)
+}
+
+func drawTotal(t *attendance.Total, step *ledger.Continual, e *ledger.Entry, random io.Reader, timed Timer) error {
+	s, of := step.Sums(), t.Of()
+	if !s.Finishes(*step, *e) {
 		return nil
 	}
 	if s.Leaf != t.Leaf() {
-		return fmt.Errorf("total %s of stream %s: leaf %d is to end, but leaf %d is open", t.Step.Name, e.Stream, s.Leaf,
+		return fmt.Errorf("total %s of stream %s: leaf %d is to end, but leaf %d is open", step.Name, e.Stream, s.Leaf,
 			t.Leaf())
 	}
 	draws := make([][]*big.Int, len(t.Open()))

@@ -20,7 +20,7 @@ type decision struct {
 	entry ledger.Entry
 	open  []instance           // the armed instances of watches
 	round *attendance.Round    // the trackers that go through the window; nil if its parts are not needed
-	looks []attendance.Looking // the totals among them
+	looks []attendance.Looking // those of them that have instances
 	tally *tallying            // of a discovery
 	done  func()               // says how long the discovery took
 }
@@ -125,7 +125,7 @@ func (c *Core) fed(d *decision, merged *windows.Merger, lost bool) error {
 	c.tellClipped(p.stream, merged, len(e.Groups))
 	random := buffered(p.random)
 	for _, t := range d.looks {
-		if err := drawTotal(t, e, random, c.Timed); err != nil {
+		if err := drawLeaf(t, e, random, c.Timed); err != nil {
 			return err
 		}
 	}

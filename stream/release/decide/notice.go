@@ -138,8 +138,8 @@ func (c *Core) tellFound(e ledger.Entry) {
 		{"listed", d.Listed}, {"reason", e.Reason}}})
 }
 
-// tell logs once that the budget withholds a stream's windows, or that an alarm, a figure on change or a running total
-// is paused, and until when. It logs once that this is over. Finding out until when takes as long as deciding many
+// tell logs once that the budget withholds a stream's windows, or that an alarm, a figure on change, a running total
+// or a number of active users is paused, and until when. It logs once that this is over. Finding out until when takes as long as deciding many
 // windows, so that is done only once too.
 func (c *Core) tell(e ledger.Entry) {
 	for _, s := range e.Continual {
@@ -186,6 +186,8 @@ func (c *Core) tellStep(e ledger.Entry, s ledger.Continual) {
 		name, happened, again = "release "+s.Name, "was drawn", "is published again"
 	case s.Sums() != nil:
 		name, again = "running total "+s.Name, "is published again"
+	case s.Active != nil:
+		name, again = "number of active users "+s.Name, "is published again"
 	}
 	key := fmt.Sprintf("%s of stream %s", name, e.Stream)
 	if s.Looks() {
