@@ -239,6 +239,14 @@ func shownSteps(e ledger.Entry) string {
 			for i, g := range s.Total.Groups {
 				add("%s=%s", e.Groups[i].Name, g.Value)
 			}
+		case s.Active != nil && s.Looks():
+			add("since %s", moment(s.Active.Since.Time))
+			if s.Active.Incomplete {
+				add("incomplete")
+			}
+			for i, g := range s.Active.Groups {
+				add("%s=%s", e.Groups[i].Name, g.Value)
+			}
 		}
 		if s.Last {
 			add("ends")
@@ -321,7 +329,7 @@ func shownCharge(e ledger.Entry) string {
 		items = charges("", e.Price)
 	}
 	for _, s := range e.Continual {
-		if !s.Arms {
+		if !s.Arms && (s.Active == nil || !s.Looks() || !s.Active.Finishes(e)) {
 			continue
 		}
 		if items = append(items, charges(s.Name+" ", s.Cost)...); s.Change != nil && s.Change.Begins {
