@@ -158,7 +158,7 @@ func (c *Active) check(s Continual, e Entry) error {
 		if !of.Draw.IsInteger() {
 			return fmt.Errorf("group %q has the draw %s; want a whole number", e.Groups[g].Name, of.Draw)
 		}
-		if err := of.Band.check(true); err != nil {
+		if err := of.Band.check(); err != nil {
 			return fmt.Errorf("group %q: %w", e.Groups[g].Name, err)
 		}
 	}
@@ -209,7 +209,7 @@ func (c *Active) fill(f *record.Value, s Continual, e Entry, g Group) {
 	of := c.Groups[e.group(g.Name)]
 	f.Value, f.Error95, f.Quality = optionalDigits(&of.Value), optionalDigits(c.Error95), record.Quality(of.Quality)
 	f.Raw = optionalDigits(of.Raw)
-	fillBand(f, of.Band)
+	f.BandFields = of.Band.Fields()
 }
 
 // activeBook is what the next values of an instance follow from. All of it is public. Times are Unix nanoseconds.

@@ -357,7 +357,7 @@ var wrongEdits = []struct{ old, new, want string }{
 	{p50, `{name: p50, statistic: median, epsilon: 0.05, colour: red}`,
 		`23: streams[checkout].releases[p50].colour: unknown key; want name, statistic, from, epsilon, mechanism, delta, p, ` +
 			`trim, clip, above, below, buckets, levels, tilt, calibration, beta, gamma, interval, rollup, last, objective, publish, ` +
-			`tolerance, watch_epsilon, at_most, since, zone, update or max_total`},
+			`tolerance, watch_epsilon, at_most, since, zone, update, max_total or active`},
 	{`p: 0.9, epsilon: 0.05`, `epsilon: 0.05`,
 		`24: streams[checkout].releases[p90].p: missing; add it, for example p: 0.99 (which quantile)`},
 	{`p: 0.9, epsilon: 0.05`, `p: 90, epsilon: 0.05`,

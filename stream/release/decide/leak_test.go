@@ -112,7 +112,8 @@ var figureFields = map[string]class{
 var neverFilled = map[string]bool{"ReleasedAt": true, "entry.OutputFormat": true, "entry.Lane": true,
 	"entry.Cap.Lane": true, "entry.Rollups.Windows.Incomplete": true, "Windows.Incomplete": true,
 	"entry.Groups.Values.Band.Usual95": true, "entry.Continual.Change.Values.Figure.Band.Usual95": true,
-	"entry.Continual.Total.Groups.Band.Usual95": true, "BandFields.Usual95": true}
+	"entry.Continual.Total.Groups.Band.Usual95": true, "entry.Continual.Active.Groups.Band.Usual95": true,
+	"BandFields.Usual95": true}
 
 // ofHistograms begins the fields that only histograms and figures from them have: no figure on change or total is one.
 var ofHistograms = []string{"entry.Continual.Change.Release.Buckets.", "entry.Continual.Change.Release.From",
@@ -121,6 +122,9 @@ var ofHistograms = []string{"entry.Continual.Change.Release.Buckets.", "entry.Co
 	"entry.Continual.Total.Release.From",
 	"entry.Continual.Total.Release.Above", "entry.Continual.Total.Release.Below", "entry.Continual.Change.Release.Rollups",
 	"entry.Continual.Total.Release.Rollups",
+	"entry.Continual.Active.Release.Buckets.", "entry.Continual.Active.Release.From",
+	"entry.Continual.Active.Release.Above", "entry.Continual.Active.Release.Below",
+	"entry.Continual.Active.Release.Rollups",
 	// Only clipped figures of a window have these.
 	"entry.Continual.Change.Values.Figure.Outside.", "entry.Rollups.Groups.Values.Outside.",
 	// A roll-up has no others.
@@ -248,7 +252,7 @@ func TestNothingGetsPast(t *testing.T) {
 			func(begins string) bool { return strings.HasPrefix(path, begins) }) {
 			continue
 		}
-		if fields[path] == 0 && watchFields[path] == 0 && changeFields[path] == 0 && totalFields[path] == 0 &&
+		if fields[path] == 0 && watchFields[path] == 0 && changeFields[path] == 0 && totalFields[path] == 0 && activeFields[path] == 0 &&
 			!neverFilled[strings.TrimPrefix(path, "record.")] {
 			t.Errorf("%s is not classed: may it depend on the configuration alone, or on what was drawn too?", path)
 		}
@@ -271,6 +275,7 @@ func TestNothingGetsPast(t *testing.T) {
 		"the watches": {watched, 6, watchFields, watchNeverFilled, []string{"entry.Continual.Watch.Fired"}},
 		"figures on change": {redrawn, 6, changeFields, changeNeverFilled,
 			[]string{"record.Changed", "entry.Continual.Change.Fired"}},
+		"active users":   {lately, 4, activeFields, activeNeverFilled, []string{"entry.Continual.Active.Groups.Draw"}},
 		"running totals": {totalled, 4, totalFields, totalNeverFilled, []string{"entry.Continual.Total.Groups.Draws."}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -372,6 +377,9 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 		for i := range config.All[*config.Total](p.stream) {
 			m := config.All[*config.Total](p.stream)[i].Mechanism
 			m.Strategy = scriptedTotal{m.Strategy, random, leaks}
+		}
+		for _, of := range config.All[*config.Active](p.stream) {
+			of.Mechanism.Active = scriptedActive{of.Mechanism.Active, random, leaks}
 		}
 		for i := range p.continual {
 			if p.continual[i].tester != nil {

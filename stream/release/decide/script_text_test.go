@@ -398,6 +398,8 @@ func lossText(of attendance.Loss) string {
 	switch {
 	case of.Total != "":
 		what = "the total " + of.Total + " of " + of.Stream
+	case of.Active != "":
+		what = "the active users " + of.Active + " of " + of.Stream
 	case of.Discovery != "":
 		what = "max_windows of discovery " + of.Discovery + " of " + of.Stream
 	}
