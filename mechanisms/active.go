@@ -1,6 +1,7 @@
 package mechanisms
 
 import (
+	"math"
 	"slices"
 
 	"github.com/shopspring/decimal"
@@ -44,6 +45,7 @@ type Active struct {
 	running.Active
 	grid       *Grid
 	first, end int64 // the points from first and below end count
+	single     int64 // the 95 % error of a count with the share of one value
 }
 
 // NewActive checks a query and returns the number that it asks for. The error is an [Error] that says what is wrong with
@@ -67,8 +69,16 @@ func NewActive(q ActiveQuery) (*Active, error) {
 	case name == "":
 		name = centred
 	}
-	a.Active, err = NewActiveStrategy(name, q.Leaves, q.Groups, q.Epsilon)
-	return a, err
+	if a.Active, err = NewActiveStrategy(name, q.Leaves, q.Groups, q.Epsilon); err != nil {
+		return nil, err
+	}
+	epsilon, values := q.Epsilon.InexactFloat64(), float64(q.Leaves)
+	if name == centredGaussian {
+		a.single = int64(math.Ceil(1.96 * math.Sqrt(values) / epsilon))
+	} else { // P(|Z| > d) ≤ e^(−d·ε/T)
+		a.single = int64(math.Ceil(math.Log(20) * values / epsilon))
+	}
+	return a, nil
 }
 
 // NewActiveStrategy returns the strategy of a mechanism of active users. The error is an [Error].
@@ -94,3 +104,7 @@ func (a *Active) Counts(index int64) bool {
 	index = min(max(index, 0), a.grid.last)
 	return a.first <= index && index < a.end
 }
+
+// OneByOne is the 95 % error of each value if all values of a day were counts of their own that cost as much together:
+// with a pure ε each has ε/T, and with ρ each has ρ/T.
+func (a *Active) OneByOne() int64 { return a.single }

@@ -210,12 +210,12 @@ func (c *centred) noise(lambda float64) float64 {
 	return sum
 }
 
-// up rounds up to 12 decimal places.
+// up rounds up to 4 decimal places.
 func up(x *big.Rat) decimal.Decimal {
-	return decimal.NewFromBigRat(x, 30).Add(decimal.New(1, -25)).RoundCeil(12)
+	return decimal.NewFromBigRat(x, 30).Add(decimal.New(1, -25)).RoundCeil(4)
 }
 
-// rootUp returns the square root, rounded up to 12 decimal places.
+// rootUp returns the square root, rounded up to 4 decimal places.
 func rootUp(x *big.Rat) decimal.Decimal {
 	root, _ := new(big.Float).SetPrec(200).Sqrt(new(big.Float).SetPrec(200).SetRat(x)).Rat(nil)
 	return up(root)

@@ -356,6 +356,8 @@ type PublishedInstance struct {
 	From, To int64
 	// Until is when it ends at the latest; 0 if that is not known.
 	Until int64
+	// Leaves are the ends of its leaves, in Unix nanoseconds, if it is charged for each of them. Any day costs it once.
+	Leaves []int64
 	// Over says that it looks at no more windows, Fired that it has fired. Withheld says that since then none may be
 	// armed.
 	Over, Fired, Withheld bool
@@ -376,7 +378,11 @@ func (b *Books) AddPublished(budget, stream, figure string, all []PublishedInsta
 			b.lasting.of[name] = append(b.lasting.of[name], &instance{Over: true})
 		}
 		b.lasting.withheld[name] = s.Withheld
-		a := &instance{Cost: s.Cost, From: s.From, Looked: s.To, Until: s.Until, Over: s.Over}
+		a := &instance{Cost: s.Cost, From: s.From, Looked: s.To, Until: s.Until, Over: s.Over, Leafwise: len(s.Leaves) > 0}
+		first := &Active{Since: record.Whole(time.Unix(0, s.From))}
+		for _, end := range s.Leaves {
+			b.open(budget).Add(charge(stream, end, s.Cost, first.cap(figure, s.Number)))
+		}
 		if s.Fired {
 			a.Fired = new("")
 		}

@@ -296,7 +296,12 @@ func (e Entry) leaf(s Continual) (budget.Charge, bool) {
 
 // leafAt is what an instance is charged for a leaf that ends at a moment.
 func (e Entry) leafAt(s Continual, by leafwise, end int64) budget.Charge {
-	return budget.Charge{Stream: e.Stream, End: end, Items: s.price(), Cap: by.cap(s.Name, s.Instance)}
+	return charge(e.Stream, end, s.price(), by.cap(s.Name, s.Instance))
+}
+
+// charge is what a leaf costs that ends at a moment.
+func charge(stream string, end int64, items []budget.Item, under budget.Cap) budget.Charge {
+	return budget.Charge{Stream: stream, End: end, Items: items, Cap: under}
 }
 
 // costs is the charge of an instance that is armed for the entry's window, as far as the window's period is concerned.

@@ -163,7 +163,7 @@ var columns = []string{"stream", "group", "release", "window_start", "window_end
 	"id", "since", "instance", "excess_95",
 	"max_windows_count", "max_windows_per", "changed", "max_total", "final",
 	"low", "high", "level", "basis", "usual_95", "outside", "outside_error_95", "outside_95", "cut_95", "raw",
-	"stream_epsilon_lost", "budget_epsilon_lost", "budget_windows_used", "charge"}
+	"stream_epsilon_lost", "budget_epsilon_lost", "budget_windows_used", "charge", "active"}
 
 // fieldNames are the names of the fields of a record in JSON.
 var fieldNames = func() (names []string) {
@@ -242,7 +242,7 @@ func cellsOf(r outputs.Record) []string {
 		strconv.FormatInt(r.BudgetLeft, 10), clock(r.DueAt), r.ID, since, instance, cell(r.Excess95), count, per,
 		cell(r.Changed), cell(r.MaxTotal), cell(r.Final), cell(band.Low), cell(band.High), cell(band.Level),
 		string(band.Basis), cell(band.Usual95), outside[0], outside[1], cell(r.Outside95), cell(r.Cut95), cell(r.Raw),
-		lost[0], lost[1], lost[2], lost[3])
+		lost[0], lost[1], lost[2], lost[3], r.Active)
 }
 
 func cell[T any](v *T) string {

@@ -195,6 +195,9 @@ func ofInstances(f config.Figure, limit budget.Limit) loss {
 	if about.Since != "" {
 		lasts, of = "in each "+about.Since.Noun(), "of that "+about.Since.Noun()
 	}
+	if about.Active != 0 {
+		lasts, of = "in any 24 h", "of these 24 h"
+	}
 	guess, what := "that person is in any of the windows "+of, kind.Title+" "+f.Heading().Name
 	switch {
 	case c.Per == config.PerPeriod:

@@ -329,6 +329,7 @@ func oneLine(value []byte) []byte {
 type glance struct {
 	instance     int64
 	looks, fires bool
+	leaf         bool  // it is of a number of active users, which is charged leaf by leaf
 	since        int64 // of a total: when its instance began, Unix seconds
 }
 
@@ -336,6 +337,8 @@ func glanceOf(r outputs.Record) glance {
 	g := glance{instance: r.Instance}
 	switch {
 	case r.Value == nil:
+	case r.Active != "":
+		g.looks, g.leaf = true, true
 	case r.Final != nil:
 		g.looks = true
 		if r.Since != nil {

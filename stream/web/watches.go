@@ -69,6 +69,9 @@ func (w *watched) add(of *config.Stream, f *point) error {
 		w.instances[one.Number] = one
 	}
 	one.From, one.To, one.Fired = min(one.From, end), max(one.To, end), one.Fired || f.glance.fires
+	if at, found := slices.BinarySearch(one.Leaves, end); f.glance.leaf && !found { // there is one for each group
+		one.Leaves = slices.Insert(one.Leaves, at, end)
+	}
 	if f.glance.since != 0 { // a total has no records for some windows
 		first := windows.Window{Start: f.glance.since * int64(time.Second)}
 		first.End = first.Start + int64(of.Window.Every)

@@ -123,7 +123,7 @@ func rightFiles(t *testing.T) map[string]string {
 	}
 	return map[string]string{"right": right, "full": full, "least": least, "rest": rest,
 		"watches": withWatches(fire, calm, many, gone), "on change": withOnChange(steady), "totals": withTotals(today,
-			revenue), "found": withFound(found),
+			revenue), "active": withTotals(now), "found": withFound(found),
 		"found by another": withFollower(found),
 		"histogram":        withHistogram(shape, ofShape...), "levels": withHistogram(listed),
 		"last":      withLast(),

@@ -45,6 +45,12 @@ func Look(t T, e *ledger.Entry, fires func(s ledger.Continual) bool) {
 			}
 			continue
 		}
+		if of := s.Active; of != nil {
+			if s.Looks() && of.Finishes(*e) {
+				count(e, s)
+			}
+			continue
+		}
 		if s.Arms {
 			s.Sealed = fmt.Appendf(nil, "%s/%s/%d", e.Stream, s.Name, s.Instance)
 		}

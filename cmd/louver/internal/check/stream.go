@@ -52,6 +52,7 @@ type streamReport struct {
 	Watches      []watchReport   `json:"watches,omitempty"`
 	OnChange     []changeReport  `json:"on_change,omitempty"`
 	Totals       []totalReport   `json:"totals,omitempty"`
+	Actives      []activeReport  `json:"active,omitempty"`
 	Discoveries  []foundReport   `json:"discoveries,omitempty"`
 	Others       []otherReport   `json:"others,omitempty"`
 	ListOf       string          `json:"list_of,omitempty"` // the stream that finds the groups, if it is another one
@@ -147,6 +148,8 @@ func (s *streamReport) describe(of *config.Stream, f config.Figure, public forec
 		return err
 	case *config.Total:
 		s.Totals = append(s.Totals, describeTotal(of, f, public.Users))
+	case *config.Active:
+		s.Actives = append(s.Actives, describeActive(of, f, public.Users))
 	case *config.Watch:
 		s.Watches = append(s.Watches, describeWatch(of, f, public.Users))
 	case *config.Change:
@@ -243,6 +246,10 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 			fmt.Fprintf(w, "  %s: with a probability of 95 %%, an error of at most %s.\n", r.Release,
 				r.Needs.text(r.Epsilon, s.Users))
 		}
+	}
+	for _, x := range s.Actives {
+		fmt.Fprintln(w)
+		x.print(w, s.Users)
 	}
 	for _, x := range s.Totals {
 		fmt.Fprintln(w)

@@ -75,6 +75,9 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 		for _, t := range x.Totals {
 			w.total(s, t.of, now)
 		}
+		for _, a := range x.Actives {
+			w.hardlyAnyone(a.of.Where, keyOf(s, "releases[%s].epsilon", a.of.Name), a.of.Query.Epsilon)
+		}
 		for _, of := range x.Others {
 			w.hardlyAnyone(s.Where, keyOf(s, "releases[%s].epsilon", of.Release), of.Epsilon.Decimal)
 		}
