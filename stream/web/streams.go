@@ -81,6 +81,8 @@ type releaseInfo struct {
 	Hold *int64 `json:"hold_seconds"`
 	// Total says which periods a running total has; null for everything else, or if unknown.
 	Total *totalInfo `json:"total"`
+	// Active says how a number of active users is published; nil for everything else, or if unknown.
+	Active *activeInfo `json:"active,omitempty"`
 	// From is the histogram that the figure is computed from, or "".
 	From string `json:"from,omitempty"`
 	// Objective is the share of the users that should not be above the limit of a share; nil if it has none, or if
@@ -94,6 +96,12 @@ type totalInfo struct {
 	Zone     string       `json:"zone"`
 	Update   int64        `json:"update_seconds"`
 	MaxTotal *json.Number `json:"max_total"`
+}
+
+// activeInfo says for how long users count after they were seen, and how often there is a new value.
+type activeInfo struct {
+	Seconds int64 `json:"seconds"`
+	Update  int64 `json:"update_seconds"`
 }
 
 // windowInfo holds the public times of the windows, in seconds; null if unknown.
@@ -280,6 +288,9 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 			if about.Since != "" {
 				one.Total = &totalInfo{string(about.Since), about.Zone, int64(about.Update / time.Second),
 					optional(about.MaxTotal)}
+			}
+			if about.Active != 0 {
+				one.Active = &activeInfo{int64(about.Active / time.Second), int64(about.Update / time.Second)}
 			}
 			if about.Hold != nil {
 				one.Hold = new(int64(*about.Hold / time.Second))

@@ -201,7 +201,7 @@ export class Detail {
     if (!found) return;
     this.#choose(stream);
     const every = everyOf(stream);
-    const lines = stream.releases.map((r, color) => ({ name: r.release, statistic: r.statistic, color: isWatch(r.statistic) ? 4 : color % 6, every, update: r.total?.update_seconds, figures: this.#app.figures.of(stream.stream, group, r.release) }))
+    const lines = stream.releases.map((r, color) => ({ name: r.release, statistic: r.statistic, color: isWatch(r.statistic) ? 4 : color % 6, every, update: (r.total ?? r.active)?.update_seconds, figures: this.#app.figures.of(stream.stream, group, r.release) }))
       .filter((line) => !this.#route.release || line.name === this.#route.release);
     this.#lines = lines;
     const newest = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0));

@@ -249,8 +249,8 @@ class Row {
     const { figures } = this.#app;
     const { stream, groups } = this.stream;
     const at = this.stream.releases.findIndex((r) => r.release === this.#release);
-    const { statistic, total } = this.stream.releases[at] ?? {};
-    const lines = groups.map((group) => ({ name: this.#release, statistic, color: Math.max(0, at) % 6, figures: figures.of(stream, group, this.#release).slice(silenceOf(this.stream, group) ? 0 : -kept), every, update: total?.update_seconds }));
+    const { statistic, total, active } = this.stream.releases[at] ?? {};
+    const lines = groups.map((group) => ({ name: this.#release, statistic, color: Math.max(0, at) % 6, figures: figures.of(stream, group, this.#release).slice(silenceOf(this.stream, group) ? 0 : -kept), every, update: (total ?? active)?.update_seconds }));
     const end = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0)) || now();
     const oldest = Math.min(...lines.map((line) => line.figures[0]?.start ?? end));
     const pasts = groups.map((group) => pastOf(this.stream, group, end)).filter((past) => past !== null);

@@ -48,7 +48,7 @@ export class Readout {
     this.#rows.replaceChildren(...shown.filter(of).map((line) => {
       const figure = of(line);
       return h("tr", {}, h("th", { scope: "row" }, line.name), h("td", {}, errorText(figure)), h("td", {}, isWatch(figure.statistic) ? "" : figure.quality ?? ""),
-        h("td", { class: "number", title: once(figure) ? "for all windows of an instance together" : "" }, `${lossText(figure.epsilon)}${once(figure) ? " once" : ""}`),
+        h("td", { class: "number", title: once(figure) ? "for all windows of an instance together" : "" }, `${lossText(figure.epsilon)}${figure.active ? " a day" : once(figure) ? " once" : ""}`),
         h("td", {}, (stream.releases.find((r) => r.release === line.name)?.mechanism ?? "").replaceAll("_", " ")));
     }));
   }
@@ -68,7 +68,7 @@ export class Readout {
     return { kind: (alarmed(figure) ? "fires" : noise ? "noise" : figure.status === "ok" ? state.kind : "withheld") + (total.length ? " total" : ""), parts: [name, h("span", { class: "what" },
       h("span", { class: "number", title: noise ? `${text.value} ${text.unit}, ${text.exact}` : text.exact }, noise ? noiseText(figure) : text.value, !noise && text.unit ? h("span", { class: "unit" }, ` ${text.unit}`) : null),
       h("span", { class: "error", title: errorText(figure) }, error),
-      h("span", { class: "said", title: state.title }, [said, ...total, figure.incomplete ? incompleteText : ""].filter(Boolean).join(", ")),
+      h("span", { class: "said", title: state.title }, [said, ...total, figure.active && `seen in the last ${figure.active}`, figure.incomplete ? figure.active ? "some may be missing" : incompleteText : ""].filter(Boolean).join(", ")),
       real === undefined ? null : h("span", { class: "error" }, `truth ${rounded(real)}`))] };
   }
 }
