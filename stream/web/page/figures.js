@@ -15,7 +15,6 @@ import { fields } from "./api.js";
  * @property {string|null} since of a watch that fires; of a figure on change: the end of the window that it was drawn in
  * @property {boolean} [changed] only of a figure on change: whether it was drawn in this window
  * @property {boolean} [final] only of a running total: whether it is the last one of its period
- * @property {string} [active] only of a number of active users: for how long they count
  */
 
 /** The fields of a record that the page keeps. */

@@ -1,12 +1,11 @@
-// The window below the cursor, or the newest: one number large, the others small, and behind a click how sure they are and
-// what they cost.
+// The window below the cursor, or the newest: one number large, the others small; behind a click their errors and cost.
 
 import { h, say } from "./dom.js";
 import { alarmed, isHeld, isTotal, isWatch } from "./figures.js";
 import { errorText, figureText, incompleteText, lossText, noiseText, rounded, sinceText, utc, windowText } from "./format.js";
 import { lastText, mainRelease, remedyOf, remedyText, stateOf, watchText } from "./streams.js";
 
-/** Watches, figures on change and totals cost their ε once: until they fire, are drawn anew, or their period ends. */
+/** Whether a figure costs its ε once for many windows. */
 const once = (figure) => figure.status === "ok" && (isWatch(figure.statistic) || isHeld(figure) || isTotal(figure));
 
 /** A line's name and colour. */
