@@ -168,7 +168,7 @@ func (c *Active) check(s Continual, e Entry) error {
 // before goes on with the instance, or begins one with the window. It lets none look at a late window.
 func (c *Active) before(_ iter.Seq[*instance], last *instance, e Entry) bool {
 	switch end := e.WindowEnd.UnixNano(); {
-	case last != nil && last.Looked >= end:
+	case last != nil && end <= last.Looked:
 		return false
 	case last.reaches(end):
 		c.past = last.Active

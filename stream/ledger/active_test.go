@@ -12,6 +12,7 @@ import (
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/ledger/ledgertest"
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/record/recordtest"
 )
 
 // TestAnyDayOfActiveUsers goes through days of hours in which instances are lost, definitions change and windows are
@@ -148,6 +149,12 @@ func TestPublishedActiveUsers(t *testing.T) {
 func TestActiveUsersThatAreWrong(t *testing.T) {
 	good := ledgertest.Hour(t, 1, ledgertest.Limit("10", 24*time.Hour), "d")
 	ledgertest.Decide(t, ledger.NewBooks(), &good, nil)
+	s := recordtest.Compile(t)
+	for _, r := range ledgertest.Records(t, good) {
+		if f := s.Follows(t, "active users", r.Value); f["active"] != "3h" || f["incomplete"] != true || f["instance"] != 1.0 {
+			t.Errorf("%s", r.Value)
+		}
+	}
 	text := string(ledgertest.Encode(t, good))
 	if _, err := ledger.Decode([]byte(text)); err != nil {
 		t.Fatal(err)

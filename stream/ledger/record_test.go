@@ -227,7 +227,7 @@ func TestRecordsFollowTheSchema(t *testing.T) {
 	}
 	// Of what lives longer, of histograms, of what is added up, and of groups that are found.
 	for _, name := range []string{"since", "changed", "instance", "excess_95", "max_total", "final", "buckets",
-		"from", "windows", "counts", "together", "over", "list", "other", "threshold", "listed_until", "joined", "left"} {
+		"from", "windows", "counts", "together", "over", "list", "other", "threshold", "listed_until", "joined", "left", "active"} {
 		delete(described, name)
 		delete(plain, name)
 	}

@@ -178,8 +178,11 @@ func (a *Active) restore(end int64, text []byte) (fits bool, err error) {
 	o, _ := a.booked()
 	in := bytes.NewReader(text)
 	number, err := binary.ReadUvarint(in)
-	if err != nil || int64(number) != o.Number {
+	if err != nil {
 		return false, err
+	}
+	if int64(number) != o.Number {
+		return false, nil // of a former instance
 	}
 	if (end-o.Looked)%int64(a.stream.Window.Every) != 0 {
 		return false, fmt.Errorf("it ends %s, which is no end of a window", time.Unix(0, end).UTC())
@@ -203,8 +206,8 @@ func (a *Active) restore(end int64, text []byte) (fits bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if of := presence.Began() + int64(a.stream.Window.Size); of != end {
-		return false, fmt.Errorf("it is of the window that ends %s, and says %s", time.Unix(0, of).UTC(),
+	if ended := presence.Began() + int64(a.stream.Window.Size); ended != end {
+		return false, fmt.Errorf("it is of the window that ends %s, and says %s", time.Unix(0, ended).UTC(),
 			time.Unix(0, end).UTC())
 	}
 	a.presence, a.open, a.leaf, a.pending = presence, open, int64(leaf), false
