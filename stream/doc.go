@@ -49,7 +49,9 @@
 //  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. Everything else that
 //     it uses is public: the definition, and earlier releases. Groups without users are drawn like all others.
 //     Figures from a histogram are computed from what it drew ([ledger.Entry.Compute]). Roll-ups are sums of what it
-//     drew in all windows of a period ([ledger.Rollups]). Both cost nothing.
+//     drew in all windows of a period, or of the newest time ([ledger.Rollups]). The latter are kept in blocks of
+//     windows, and the users of objectives are added up in the same way. All groups together are the sum of what was
+//     drawn for each ([ledger.Together]). None of this costs anything.
 //  7. The values become a [ledger.Entry], together with the charge, and the entry is committed.
 //  8. Publish expands the entry to the records of the output topic ([record.Value]). An entry holds everything that
 //     its records say, so this only copies. Other destinations would implement [publish.Sink].

@@ -247,3 +247,28 @@ func TestGaugesOfAWatchWhoseGroupLeft(t *testing.T) {
 		t.Errorf("%d bytes of gauges (%v), want one of the small group", len(got), err)
 	}
 }
+
+// All groups together always have gauges, and are no group of the list. What is over the newest time comes with every
+// window, so it is old after three of these.
+func TestGaugesOfAllGroupsTogether(t *testing.T) {
+	p := newPages()
+	p.Finds(map[string]Found{"pages": {Max: 5}})
+	p.window(1, "/a", "/b")
+	end := midnight.Add(15 * time.Minute)
+	p.Update(Record{Stream: "pages", Group: "all", Release: "p50.last_1h", Statistic: "median", Unit: "ms", Budget: "b",
+		Together: true, List: new(midnight), Value: new(json.Number("9")), Windows: &record.Windows{Of: 4, Released: 1},
+		WindowStart: end.Add(-time.Hour), WindowEnd: end, DueAt: end})
+	const groups = `
+		louver_groups_listed{stream="pages"} 2
+		louver_groups_max{stream="pages"} 5
+		louver_groups_without_gauges{stream="pages"} 0
+		louver_release_value{group="/a",release="p50",stream="pages"} 7
+		louver_release_value{group="/b",release="p50",stream="pages"} 7`
+	p.at = end.Add(45 * time.Minute)
+	p.shows(t, "after three windows", groups+`
+		louver_release_value{group="all",release="p50.last_1h",stream="pages"} 9`)
+	p.at = end.Add(46 * time.Minute)
+	if n := testutil.CollectAndCount(p.Gauges, "louver_release_value"); n != 0 {
+		t.Errorf("after more than three windows there are %d values", n)
+	}
+}

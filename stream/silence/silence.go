@@ -43,8 +43,8 @@ type followed struct {
 // Add takes a published record in. Records of a series come in the order of their windows; one that comes again changes
 // nothing. Windows that were withheld tell nothing, and an incomplete one has lost users.
 func (t *Tracker) Add(r record.Value) {
-	if r.Windows != nil || r.Final != nil || r.Statistic == record.StatisticGroups {
-		return // of a period, which holds windows
+	if r.Windows != nil || r.Together || r.Final != nil || r.Statistic == record.StatisticGroups {
+		return // of a period, which holds windows, or of all groups together
 	}
 	if t.streams == nil {
 		t.streams = map[string]*stream{}

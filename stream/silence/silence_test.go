@@ -80,6 +80,17 @@ func TestAllGroupsOfAStream(t *testing.T) {
 	if len(groups) != 1 || groups[0].Group != "eu" || all != nil {
 		t.Errorf("one of two: groups %v, stream %v", groups, all)
 	}
+	// All groups together are no further group: they would count everybody twice.
+	var tracker Tracker
+	for i, v := range []int64{900, 30, 30, 30, 30} {
+		tracker.Add(count("eu", i, v))
+		both := count("all", i, v)
+		both.Together = true
+		tracker.Add(both)
+	}
+	if groups, all = tracker.Of("web"); all == nil || all.AtMost > 60 || len(groups) != 1 {
+		t.Errorf("with all groups together: groups %v, stream %v", groups, all)
+	}
 	groups, all = feed(map[string][]int64{"eu": {900, 3, 3, 3, 3}, "us": {800, 800, 3, 3, 3}, "ap": {9, 0, 3, 8, 8}})
 	if len(groups) != 2 || all == nil || !all.Since.Equal(eight.Add(2*time.Minute)) {
 		t.Errorf("two, and one that has always been small: groups %v, stream %v", groups, all)

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // histogramText is the record of a histogram of three buckets, "of" windows together.
@@ -69,5 +70,52 @@ func TestDistribution(t *testing.T) {
 	}
 	if low, high := bands("latency.1h"); low < 0.48 || low > 0.53 || high < 0.67 || high > 0.72 {
 		t.Errorf("the band of nine windows is %v to %v", low, high)
+	}
+}
+
+// The band of all groups together is that of the sum of their draws: with four groups it is twice as wide as that of
+// one. Their records cost nothing, so the ε is that of a group.
+func TestDistributionOfAllGroups(t *testing.T) {
+	w := newWorld(t, 1<<20)
+	for _, group := range []string{"a", "b", "c", "d", "all"} {
+		record := strings.NewReplacer(`"group":""`, fmt.Sprintf(`"group":%q`, group), "h//", "h/"+group+"/").
+			Replace(histogramText("latency", 0, 1))
+		if group == "all" {
+			record = strings.NewReplacer(`"epsilon":0.1`, `"epsilon":0,"together":true`).Replace(record)
+		}
+		w.publish(0, record)
+	}
+	h := New(Config{Store: w.store})
+	width := func(group string) float64 {
+		r := httptest.NewRecorder()
+		h.ServeHTTP(r, httptest.NewRequest("GET", "/api/v1/distribution?stream=h&format=csv&release=latency&group="+group, nil))
+		var share, low, high float64
+		if _, err := fmt.Sscanf(strings.Split(r.Body.String()+"\n\n", "\n")[1], "100,600,%f,%f,%f", &share, &low, &high); err != nil {
+			t.Fatalf("%s: %v in %s", group, err, r.Body)
+		}
+		return high - low
+	}
+	if one, all := width("a"), width("all"); all < 1.8*one || all > 2.2*one {
+		t.Errorf("the band of a group is %v wide, and that of all %v; want about twice that", one, all)
+	}
+}
+
+// Two windows of a day in blocks begin at the same moment. Their ids have the start of the newest window, and find them.
+func TestRecordsOfTheNewestTimeAreFoundByTheirIDs(t *testing.T) {
+	w := newWorld(t, 1<<20)
+	for i := range 2 {
+		record := histogramText("latency.last_1h", i, 60)
+		end := fmt.Sprintf("2026-11-20T08:%02d:00Z", 58+i)
+		for key, value := range map[string]string{"window_start": "2026-11-20T07:00:00Z", "window_end": end} {
+			_, after, _ := strings.Cut(record, fmt.Sprintf(`"%s":"`, key))
+			record = strings.Replace(record, fmt.Sprintf(`"%s":"%s"`, key, after[:20]), fmt.Sprintf(`"%s":%q`, key, value), 1)
+		}
+		w.publish(0, strings.Replace(record, `"of":60`, fmt.Sprintf(`"of":%d`, 118+i), 1))
+	}
+	for minute, want := range map[string]string{"57": "08:58:00", "58": "08:59:00"} {
+		at, _ := time.Parse(time.RFC3339, "2026-11-20T08:"+minute+":00Z")
+		if f := w.store.record("h", "", "latency.last_1h", at.Unix()); f == nil || time.Unix(f.end, 0).UTC().Format("15:04:05") != want {
+			t.Errorf("minute %s finds %v; want the record that ends at %s", minute, f, want)
+		}
 	}
 }

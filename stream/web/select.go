@@ -265,7 +265,7 @@ func (s *Store) all(stream, group, release string) []*point {
 // record returns the point of a series whose window starts at start, or nil if it is not in memory.
 func (s *Store) record(stream, group, release string, start int64) *point {
 	for _, f := range s.all(stream, group, release) {
-		if f.start == start {
+		if f.named == start {
 			return f
 		}
 	}

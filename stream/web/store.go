@@ -132,6 +132,10 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 		unpaid: r.Reason != nil && *r.Reason == record.BudgetExhausted,
 		noise:  r.Quality == record.Quality(mechanisms.Noise), blank: r.Value == nil, glance: glanceOf(r),
 		finding: findingOf(r)}
+	f.named = f.start
+	if r.Last() { // windows that share a block begin with the same one
+		f.named = f.end - (f.end-f.start)/max(1, r.Windows.Of)
+	}
 	if r.List != nil {
 		f.list = r.List.Unix()
 	}
@@ -257,6 +261,7 @@ type series struct {
 type point struct {
 	series     *series
 	start, end int64 // of the window, Unix seconds
+	named      int64 // the start that the id has: over the newest time, that of the newest window
 	value      []byte
 	unpaid     bool // the budget could not pay for the window
 	noise      bool // the value is only noise

@@ -129,7 +129,8 @@ type Average struct {
 	middle  decimal.Decimal
 }
 
-// AverageOf takes at least one record, all of one release and in order.
+// AverageOf takes at least one record, all of one release and in order. Of figures over the newest time, those that share
+// windows share their noise too. So each that overlaps the one before it is left out.
 func AverageOf(records []outputs.Record) Average {
 	first, last := records[0], records[len(records)-1]
 	m := Average{Stream: first.Stream, Group: first.Group, Release: first.Release, From: first.WindowStart,
@@ -137,6 +138,9 @@ func AverageOf(records []outputs.Record) Average {
 	var values []decimal.Decimal
 	finest := int32(0)
 	for _, r := range records {
+		if n := len(m.figures); r.Last() && n > 0 && r.WindowStart.Before(m.figures[n-1].WindowEnd) {
+			continue
+		}
 		if r.Value == nil {
 			m.Withheld++
 			continue
@@ -171,6 +175,9 @@ func (a Average) off() float64 {
 // Shares reports whether a figure is in both ranges. Its noise then is, too, and the errors of the means are not
 // independent.
 func (a Average) Shares(b Average) bool {
+	if len(a.figures) > 0 && a.figures[0].Last() && a.From.Before(b.To) && b.From.Before(a.To) {
+		return true // as far as windows of both are added up in them
+	}
 	ids := map[string]bool{}
 	for _, f := range a.figures {
 		ids[f.ID] = true

@@ -5,8 +5,11 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/louver/louver/stream/record"
 )
 
 // The chance that two means differ is that of two values if each is the mean of one, and that of real sums of errors.
@@ -108,5 +111,21 @@ func TestNumbersAreRoundedAlike(t *testing.T) {
 		if got := both(number(c.x), number(c.y), c.off); got != c.want {
 			t.Errorf("%s and %s, ± %g: %s; want %s", c.x, c.y, c.off, got, c.want)
 		}
+	}
+}
+
+// Figures over the newest time share windows, and so their noise: each that overlaps the one before it is left out, and
+// ranges whose figures overlap are not compared.
+func TestRangesOfTheNewestTime(t *testing.T) {
+	records := minutes(t, anInterval, 300, 304, 297, 301, 299, 303, 298, 302)
+	for i := range records { // of four minutes each
+		records[i].Release, records[i].Windows = "p50.last_4m", &record.Windows{Of: 4, Released: 4}
+		records[i].WindowStart = records[i].WindowEnd.Add(-4 * time.Minute)
+	}
+	if a := AverageOf(records); a.Windows != 2 {
+		t.Errorf("the mean is of %d figures; want the first and the fifth", a.Windows)
+	}
+	if !AverageOf(records[:3]).Shares(AverageOf(records[3:])) || AverageOf(records[:3]).Shares(AverageOf(records[6:])) {
+		t.Error("figures that overlap share windows, and others do not")
 	}
 }
