@@ -25,55 +25,53 @@ var ErrVersion = errors.New("format version")
 //
 // What comes later needs no new version. A field that a reader may ignore without misreading a charge, a decision or a
 // record is just added, and is optional. What a reader must not ignore comes with a kind of its own: an entry names the
-// kinds of figures that it has, and a program refuses an entry with a kind that it does not know. A row of the table of
-// continual figures names its kind. A field that changes what an existing kind means is named like a kind too.
+// kinds of figures that it has, and a program refuses an entry with a kind that it does not know. A field that changes
+// what an existing kind means is named like a kind too. Each kind has one row, in [named] or in [kinds].
 //
 // Versions 1 to 4 were those of development builds, before the first release. They are refused.
 const version = 5
 
-// The kinds of figures that are not continual. Continual ones have their names in the table of kinds.
-const (
-	kindRelease   = "release"
-	kindComputed  = "computed"
-	kindDiscovery = "discovery"
-	// These are added up: histograms over the newest time, all groups together, and the users of objectives.
-	kindLast      = "last"
-	kindTogether  = "together"
-	kindObjective = "objective"
-)
+// named are the kinds of figures that are not continual, and of what is added up. Continual ones are in [kinds].
+var named = []struct {
+	kind string
+	has  func(e Entry) bool
+}{
+	{"discovery", func(e Entry) bool { return e.Discovery != nil }},
+	{"release", windowHas(func(r record.Series) bool { return r.From == "" })},
+	{"computed", windowHas(func(r record.Series) bool { return r.From != "" })},
+	{"last", windowHas(func(r record.Series) bool { return len(r.Last) > 0 })},
+	{"together", func(e Entry) bool { return e.Together != nil }},
+	{"objective", windowHas(func(r record.Series) bool { return len(r.Over) > 0 })},
+}
+
+func windowHas(of func(record.Series) bool) func(Entry) bool {
+	return func(e Entry) bool { return e.Discovery == nil && slices.ContainsFunc(e.Releases, of) }
+}
 
 // kinds names the kinds of figures that the entry has.
 func (e Entry) kinds() []string {
-	if e.Discovery != nil {
-		return []string{kindDiscovery}
-	}
 	all := []string{}
-	add := func(kind string, has bool) {
-		if has {
-			all = append(all, kind)
+	for _, row := range named {
+		if row.has(e) {
+			all = append(all, row.kind)
 		}
 	}
-	add(kindRelease, slices.ContainsFunc(e.Releases, func(r record.Series) bool { return r.From == "" }))
-	add(kindComputed, slices.ContainsFunc(e.Releases, func(r record.Series) bool { return r.From != "" }))
-	add(kindLast, slices.ContainsFunc(e.Releases, func(r record.Series) bool { return len(r.Last) > 0 }))
-	add(kindTogether, e.Together != nil)
-	add(kindObjective, slices.ContainsFunc(e.Releases, func(r record.Series) bool { return len(r.Over) > 0 }))
 	for _, row := range kinds {
-		add(row.name, slices.ContainsFunc(e.Continual, func(s Continual) bool { return row.of(s) != nil }))
+		if slices.ContainsFunc(e.Continual, func(s Continual) bool { return row.of(s) != nil }) {
+			all = append(all, row.name)
+		}
 	}
 	return all
 }
 
-// unknownKind returns a kind that this program does not know, if there is one.
-func unknownKind(named []string) (kind string, found bool) {
-	at := slices.IndexFunc(named, func(kind string) bool {
-		return !slices.Contains([]string{kindRelease, kindComputed, kindDiscovery, kindLast, kindTogether, kindObjective},
-			kind) && !slices.ContainsFunc(kinds, func(row kindRow) bool { return row.name == kind })
-	})
-	if at < 0 {
-		return "", false
+// known reports whether this program knows a kind.
+func known(kind string) bool {
+	for _, row := range named {
+		if row.kind == kind {
+			return true
+		}
 	}
-	return named[at], true
+	return slices.ContainsFunc(kinds, func(row kindRow) bool { return row.name == kind })
 }
 
 // stored is the form of an entry in the ledger. Decimals are text, times RFC 3339 in whole seconds.
@@ -159,9 +157,9 @@ func decode(value []byte) (Entry, error) {
 	if err := checkVersion(s.Version); err != nil {
 		return Entry{}, err
 	}
-	if kind, unknown := unknownKind(s.Kinds); unknown {
+	if at := slices.IndexFunc(s.Kinds, func(kind string) bool { return !known(kind) }); at >= 0 {
 		return Entry{}, fmt.Errorf("%w %d with figures of the kind %q, which this release of louver does not "+
-			"know: run the release that wrote it, or a later one", ErrVersion, version, kind)
+			"know: run the release that wrote it, or a later one", ErrVersion, version, s.Kinds[at])
 	}
 	if err != nil {
 		return Entry{}, err
