@@ -81,8 +81,9 @@ func (s *Stream) Objectives() (all []Objective) {
 
 // OnlyReader reports whether nothing but objectives is computed from the histogram.
 func (o Objective) OnlyReader() bool {
-	return len(o.Share.From.Rollups)+len(o.Share.From.Last) == 0 && !slices.ContainsFunc(All[*Computed](o.Stream), func(f *Computed) bool {
-		return f.From == o.Share.From && !f.Objective.IsPositive()
+	from := o.Share.From
+	return len(from.Rollups)+len(from.Last) == 0 && !slices.ContainsFunc(All[*Computed](o.Stream), func(f *Computed) bool {
+		return f.From == from && !f.Objective.IsPositive()
 	})
 }
 

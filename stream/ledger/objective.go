@@ -43,8 +43,8 @@ const mostSum = 1 << 53
 func (e Entry) usersOver(share record.Series) (digest string, w windowTally, err error) {
 	i := e.release(share.From)
 	if i < 0 || share.Above == nil {
-		return "", w, fmt.Errorf("%s: %q adds up users above a limit of %q, which is no histogram of the entry", e.Name(),
-			share.Name, share.From)
+		return "", w, fmt.Errorf("%s: %q adds up users above a limit of %q, which is no histogram of the entry",
+			e.Name(), share.Name, share.From)
 	}
 	if digest, err = e.alike(e.Releases[i]); err != nil {
 		return "", w, err
@@ -128,8 +128,9 @@ func (e Entry) checkObjectives() error {
 			return fmt.Errorf("an objective of %q, which is no share with these stretches", o.Release)
 		}
 		for at, over := range o.Over {
-			if _, err := period.Parse(over.Over); err != nil || over.Over != e.Releases[i].Over[at] || over.Windows < 0 ||
-				over.Windows > over.Of || over.Windows > 0 && len(over.Sums) != len(e.Groups) {
+			_, err := period.Parse(over.Over)
+			if err != nil || over.Over != e.Releases[i].Over[at] || over.Windows < 0 || over.Windows > over.Of ||
+				over.Windows > 0 && len(over.Sums) != len(e.Groups) {
 				return fmt.Errorf("the objective of %q has %d of %d windows over %q, with sums of %d groups", o.Release,
 					over.Windows, over.Of, over.Over, len(over.Sums))
 			}

@@ -233,7 +233,8 @@ func (s sums) before(e Entry) func(name string) listed {
 	}
 	for g := range s.Groups { // the digest says that these are the same groups
 		name := e.Groups[g].Name
-		at[name] = listed{name, tally{Released: s.Windows.Released, Incomplete: s.Windows.Incomplete, Numbers: &s.Groups[g]}}
+		at[name] = listed{name, tally{Released: s.Windows.Released, Incomplete: s.Windows.Incomplete,
+			Numbers: &s.Groups[g]}}
 	}
 	return func(name string) listed {
 		of := at[name]
@@ -345,8 +346,8 @@ type Rollup struct {
 	Windows record.Windows `json:"windows"`
 	// Groups hold the values of each group, in order; empty if no window was released.
 	Groups []RollupGroup `json:"groups,omitempty"`
-	// Together are all groups together, in the windows that have that; nil if the stream does not publish it, or if there
-	// is no such window.
+	// Together are all groups together, in the windows that have that; nil if the stream does not publish it, or if
+	// there is no such window.
 	Together *RollupGroup `json:"together,omitempty"`
 }
 

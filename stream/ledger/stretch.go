@@ -162,7 +162,8 @@ func (e Entry) stretches(before []stretch) (all []stretch, err error) {
 		for _, over := range slices.Concat(of.Last, of.Over) {
 			length, err := period.Parse(over)
 			if err != nil || length < e.Every || length%e.Every != 0 {
-				return nil, fmt.Errorf("%s: the newest %q of %q; want a multiple of %s", e.Name(), over, of.Name, e.Every)
+				return nil, fmt.Errorf("%s: the newest %q of %q; want a multiple of %s", e.Name(), over, of.Name,
+					e.Every)
 			}
 			s := stretch{Release: of.Name, Over: over, Of: digest, Newest: math.MinInt64}
 			if at := slices.IndexFunc(before, func(b stretch) bool {

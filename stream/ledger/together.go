@@ -16,8 +16,8 @@ type Together struct {
 	Counts string `json:"counts,omitempty"`
 	// Reason is TooFewUsers if a figure has no value, because the histogram shows nobody.
 	Reason string `json:"reason,omitempty"`
-	// Values holds one value for each release of the entry, which is empty unless it is one of a histogram. There is none
-	// if the window is withheld.
+	// Values holds one value for each release of the entry, which is empty unless it is one of a histogram. There is
+	// none if the window is withheld.
 	Values []Value `json:"values,omitempty"`
 }
 
