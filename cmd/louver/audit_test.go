@@ -79,7 +79,7 @@ func TestADevelopmentLedgerIsRefused(t *testing.T) {
 	ledger := topics.Names{App: app}.Ledger()
 	place := topics.Place("s", topics.Partitions)
 	entry := b.Consume(t, ledger, place)[0]
-	old := strings.Replace(string(entry.Value), `{"v":5,"kinds":["release"]`, `{"v":4,"format":1`, 1)
+	old := strings.Replace(entry.Value, `{"v":5,"kinds":["release"]`, `{"v":4,"format":1`, 1)
 	b.Produce(t, ledger, place, txn.Record{Key: []byte(entry.Key), Value: []byte(old)})
 	where := fmt.Sprintf("%s/%d at offset ", ledger, place)
 	const what = "format version 4, want 5: a development build of louver wrote it; go on with that build, or choose " +

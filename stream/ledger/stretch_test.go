@@ -210,10 +210,10 @@ func TestTheNewestTimeIsTheSumOfItsWindows(t *testing.T) {
 		l := &stretchLine{rollupLine: newRollupLine(t), every: every, random: rand.New(rand.NewPCG(1, uint64(every))),
 			newest: at("2026-11-20T08:00:00Z")}
 		for i := range 900 {
-			switch {
-			case i == 300 || i == 310:
+			switch i {
+			case 300, 310:
 				l.edition++
-			case i == 100 || i == 420 || i == 450:
+			case 100, 420, 450:
 				l.together = !l.together
 				for k := range l.past { // without all groups together for a while, they begin anew
 					l.past[k].together = false

@@ -12,7 +12,7 @@ import (
 
 // Active is the number "now" of the users of three hours as a definition has it, for a window of an hour. It has a value
 // every two hours. A user moves among two groups.
-func Active(t T, e ledger.Entry, definition, mechanism, epsilon string) ledger.Continual {
+func Active(t T, definition, mechanism, epsilon string) ledger.Continual {
 	t.Helper()
 	strategy, err := mechanisms.NewActiveStrategy(mechanism, 12, 2, Dec(epsilon))
 	if err != nil {
