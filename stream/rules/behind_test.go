@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 )
@@ -125,4 +127,32 @@ func TestBehindInPrometheus(t *testing.T) {
 	}
 	promtool(t, "check", "rules", "--lint-fatal", filepath.Join(dir, "rules.yaml"))
 	promtool(t, "test", "rules", filepath.Join(dir, "behind_test.yaml"))
+}
+
+// A number of active users may have a threshold on either side. It is compared with no earlier one.
+func TestActiveUsersHaveThresholds(t *testing.T) {
+	f, err := parse.File("streams.yaml", []byte(strings.Replace(streams, "      - {name: users,",
+		"      - {name: now, statistic: count, active: 30m, epsilon: 1}\n      - {name: users,", 1)), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		of   Threshold
+		want string
+	}{
+		{Threshold{Stream: "web", Release: "now", Value: decimal.NewFromInt(2000)},
+			`louver:release_low:newest{stream="web", release="now"} > 2000`},
+		{Threshold{Stream: "web", Release: "now", Value: decimal.NewFromInt(2000), Below: true},
+			`louver:release_high:newest{stream="web", release="now"} < 2000`},
+		{Threshold{Stream: "web", Release: "now", Value: decimal.NewFromInt(20), Below: true}, "so its band is never below 20"},
+		{behind("now", week), "now is no running total"},
+	} {
+		var out strings.Builder
+		if _, err := Write(&out, f.Streams, Wanted{Thresholds: []Threshold{c.of}}); err != nil {
+			out.WriteString(err.Error())
+		}
+		if !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: want %q", out.String(), c.want)
+		}
+	}
 }

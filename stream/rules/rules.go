@@ -168,6 +168,8 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 		return r, "", err
 	case isTotal(f):
 		return totalAlert(s, f, t)
+	case f != nil && f.Kind() == config.Present:
+		return activeAlert(s, f.(*config.Active), t)
 	case f != nil && f.About().OnChange:
 		return rule{}, "", fmt.Errorf("%s: release %s is published on change and has no band; want a release of every "+
 			"window, or a watch in the streams file", t, t.Release)
@@ -190,10 +192,11 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	return alertOf(s, t, b, s.Window.Every, withUnit(t.Value, s, r))
 }
 
-// releases names what may have a threshold: what is drawn in every window, totals, and what is computed.
+// releases names what may have a threshold: what is drawn in every window, totals, numbers of
+// active users, and what is computed.
 func releases(s *config.Stream) (names []string) {
 	for _, f := range s.Figures {
-		if c := f.Cost(); c.Per == config.PerWindow || isTotal(f) {
+		if c := f.Cost(); c.Per == config.PerWindow || isTotal(f) || f.Kind() == config.Present {
 			for _, x := range f.Series() {
 				names = append(names, x.Name)
 			}

@@ -144,6 +144,21 @@ func chance(b band, alarms float64, groups int) string {
 		"often that band misses the truth; for a release with an interval it is.", count(alarms), together, b.basis)
 }
 
+// activeAlert makes the rule of a threshold of a number of active users. Its noise is that of the newest draw, and to a
+// small part of those before. So misses may cluster a little.
+func activeAlert(s *config.Stream, of *config.Active, t Threshold) (rule, string, error) {
+	if t.Ago != 0 {
+		return rule{}, "", fmt.Errorf("%s: %s is no running total; want a release with since, which is compared with "+
+			"itself, or --above or --below", t, t.Release)
+	}
+	b := band{miss: 0.025, known: nominal, reach: float64(of.Mechanism.Error95(1)),
+		basis: fmt.Sprintf("the published error of the number with ε %s in any 24 h", of.Query.Epsilon)}
+	if err := reachableCount(t, b); err != nil {
+		return rule{}, "", err
+	}
+	return alertOf(s, t, b, of.Update, t.Value.String()+" users")
+}
+
 // isTotal reports whether a figure adds up, from the beginning of a period on.
 func isTotal(f config.Figure) bool { return f != nil && f.About().Since != "" }
 
