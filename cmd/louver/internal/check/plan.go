@@ -35,6 +35,7 @@ type PlanCommand struct {
 	forecastFlags
 	planWatchFlags
 	planTotalFlags
+	planActiveFlags
 	planGroupFlags
 
 	JSON bool `name:"json" help:"Print JSON."`
@@ -55,6 +56,7 @@ other way round: it says which ε, or how many users, it takes to reach an error
   louver plan --watch "above: 2000, more_than: 0.01" --window 1m \
     --users 5000 --lower 0 --upper 60000 --step 1
   louver plan --since midnight --window 15m --error 20
+  louver plan --active 15m --window 5m --error 100
   louver plan --statistic groups --epsilon 0.5 --delta 0.00000001 \
     --names-per-user 8
 
@@ -71,11 +73,13 @@ func (c *PlanCommand) Run(app *cli.App) error {
 		return c.planGroups(app)
 	case c.misplacedGroups() != "":
 		return cli.UsageError(fmt.Errorf("%s without --statistic groups; want it with that only", c.misplacedGroups()))
+	case c.Active != 0:
+		return c.planActive(app)
 	case c.Since != "":
 		return c.planTotal(app)
 	case c.MaxTotal != nil || c.Update != 0:
 		return cli.UsageError(errors.New("--max-total or --update without --since; want --since with the period of " +
-			"a total, such as --since midnight"))
+			"a total, such as --since midnight, or --update with --active"))
 	case c.Watch != "":
 		return c.planWatch(app)
 	}
