@@ -45,6 +45,6 @@ func Hour(t T, n int, limit budget.Limit, definition string) ledger.Entry {
 	e.DueAt, e.ReleasedAt = e.WindowEnd, e.WindowEnd
 	e.Price, e.Releases = nil, nil
 	e.Groups = []ledger.Group{{Name: "eu"}, {Name: "us"}}
-	e.Continual = []ledger.Continual{Active(t, e, definition, "centred", "1")}
+	e.Continual = []ledger.Continual{Active(t, definition, "centred", "1")}
 	return e
 }
