@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/stream"
+	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -111,4 +112,42 @@ func (w *world) missesNothing(counts ...string) {
 				r.Incomplete, counts)
 		}
 	}
+}
+
+// A stream whose window is long begins at the new topic too, once a shorter one has written the progress of both: a
+// position among the old numbers would be one before the first record, at which nobody can begin.
+//
+// In fake time alone: what a real broker says of such a topic is in TestAnInputMadeAnewUnderTheService.
+func TestStreamsOfAnInputMadeAnewBeginAtItsStart(t *testing.T) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		const short, long = 5 * time.Second, 100 * time.Second
+		start := time.Now().UTC().Truncate(long).Add(long)
+		w := newWorld(t, b, 1, configtest.File(
+			configtest.Stream("short", configtest.Window(short, time.Second), configtest.Start(start)),
+			configtest.Stream("long", configtest.Window(long, time.Second), configtest.Start(start),
+				configtest.Set("fresh", "true"))))
+		w.sendUsers(start, "old", 5)
+		s := w.start()
+		kafkatest.Await(t, "the old records are read", func() bool { return s.count(t, "louver_events_total") >= 10 })
+		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}),
+			Topic: topics.Names{App: w.app}.Progress()}
+		id := ""
+		read := func() (in progress.Input) {
+			if _, err := log.Read(kafkatest.Context(t), progress.InputKey(w.input, 0), &in); err != nil {
+				t.Fatal(err)
+			}
+			return in
+		}
+		kafkatest.Await(t, "the topic is known", func() bool { id = read().TopicID; return id != "" })
+		w.remake(1)
+		kafkatest.Await(t, "progress at the new topic", func() bool { in := read(); return in.TopicID != id && in.Base > 0 })
+		in := read()
+		for name, at := range in.Streams {
+			if at.From < in.Base || in.Offset < 0 {
+				t.Errorf("stream %s begins at %d, and the topic's first record is %d: offset %d", name, at.From, in.Base,
+					in.Offset)
+			}
+		}
+		s.end(t)
+	})
 }

@@ -22,6 +22,9 @@ import (
 //     mark on the line, and every one that its writer wrote or resumed from, is in the log before the first that cuts it.
 //   - A line begins with the mark of a worker without progress, and no window has a record below its To.
 //
+// Two workers must not have one number for different records. So a worker that goes on at the end of a topic which has lost
+// its newest records gives the records to come numbers that are larger by a random amount.
+//
 // Nobody has to know which of two workers is a zombie. Their lines fork, each is complete, and the first cut picks one.
 // Later marks change nothing about earlier cuts, so all readers find the same.
 //
@@ -49,6 +52,7 @@ type lacks struct{ records, messages int64 }
 // link is a mark, as far as others that continue it need it.
 type link struct {
 	place
+	attempt           [16]byte
 	from, to, through int64
 	newest            int64 // the start of its latest slice
 	at, written       int64
@@ -74,7 +78,7 @@ func (p place) leadsTo(o place) bool {
 func (p place) forgotten() bool { return p.line == nil || p.number < p.line.known }
 
 // join puts a mark on its line, and the parts that it names. If it is in the log twice, because its batch was sent
-// again, it keeps its place. One without parts may take a second place: that does no harm.
+// again, it keeps its place.
 func (s *gathered) join(o *source, m *Mark, at int64, written time.Time) place {
 	var parts []*Held
 	lack, newest := lacks{math.MinInt64, math.MinInt64}, int64(math.MinInt64)
@@ -105,6 +109,11 @@ func (s *gathered) join(o *source, m *Mark, at int64, written time.Time) place {
 		need(&lack.records, ahead, at)
 	}
 	c := &o.chain
+	if len(parts) == 0 {
+		if p, again := c.again(m); again {
+			return p
+		}
+	}
 	before, found := c.before(m)
 	if !found && c.misses(m) {
 		if m.Since != 0 { // the mark itself may have come much later, while nobody wrote any
@@ -120,8 +129,17 @@ func (s *gathered) join(o *source, m *Mark, at int64, written time.Time) place {
 		c.lowest, c.began = m.From, now
 	}
 	c.lowest = min(c.lowest, m.From)
-	c.links = append(c.links, link{p, m.From, m.To, m.Through, newest, at, now})
+	c.links = append(c.links, link{p, m.Attempt, m.From, m.To, m.Through, newest, at, now})
 	return p
+}
+
+// again returns the place of a mark that is in the log already. Marks with parts are known by these.
+func (c *chain) again(m *Mark) (p place, known bool) {
+	i := slices.IndexFunc(c.links, func(l link) bool { return l.attempt == m.Attempt })
+	if i < 0 {
+		return place{}, false
+	}
+	return c.links[i].place, true
 }
 
 // misses reports whether the mark that a mark continues is missing, if it is not known. It is not missing if it is one

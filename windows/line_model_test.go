@@ -13,8 +13,8 @@ import (
 
 // The model of line.go: workers of one partition, of which any may be a zombie or stop at any step. Batches reach the
 // log late, in part, or twice. Progress is stale or gone. Cuts come between, events come early, records are deleted
-// before they are read, and messages are deleted from the log. The readers are real gatherings: eager, late, or one
-// that begins anew where the log is still needed.
+// before they are read, messages are deleted from the log, and the topic may lose its newest records. The readers are
+// real gatherings: eager, late, or one that begins anew where the log is still needed.
 
 const (
 	modelStep  = int64(time.Minute) // of slices
@@ -23,20 +23,28 @@ const (
 
 // history is one of all that may happen. choose decides what: it returns a number from 0 to n−1.
 type history struct {
-	choose   func(n int) int
-	wrong    string // what workers do wrong
-	schedule Schedule
-	silent   bool // nobody is told that messages are gone
+	choose    func(n int) int
+	wrong     string // what workers do wrong
+	schedule  Schedule
+	silent    bool // nobody is told that messages are gone
+	truncates bool // the topic may lose its newest records
 
 	now      int64
-	records  []int64 // the slice of each
-	deleted  []bool  // before anybody else reads them
+	records  []int64            // the slice of each
+	deleted  []bool             // before anybody else reads them
+	input    []int              // the records of the topic, in the order of its offsets
+	cutOff   []int              // how long the topic was after each time that it lost its newest records
+	gone     map[int]bool       // records that it has lost
+	missed   bool               // somebody does not read records that took the place of others
+	below    map[[16]byte][]int // the records of the topic below the cut of a mark
 	log      []logged
 	late     [][]logged // batches that come again
 	workers  []*modelWorker
 	saved    []modelPosition
 	attempts uint64
+	jumps    int64
 	lossy    bool
+	before   bool // a worker would have to begin before the first record
 	readers  []*modelReader
 	told     []string
 }
@@ -47,8 +55,12 @@ type logged struct {
 	gone    bool
 }
 
-// modelPosition is what a worker knows when it begins.
-type modelPosition struct{ to, through, marked int64 }
+// modelPosition is what a worker knows when it begins. Its numbers of records are offsets of the topic, and base more.
+type modelPosition struct {
+	to, through, marked int64
+	base                int64
+	cutOff              int // of how many it knows
+}
 
 type modelWorker struct {
 	modelPosition         // of the last mark
@@ -60,7 +72,10 @@ type modelWorker struct {
 	sent          int
 }
 
-type modelCut struct{ through, offset int64 }
+type modelCut struct {
+	through, offset int64
+	below           []int // the records of the topic when it was taken
+}
 
 // first is the end before that of the first window.
 func (h *history) first() int64 { return h.schedule.First().End - int64(h.schedule.Every) }
@@ -71,13 +86,17 @@ func (h *history) say(format string, args ...any) {
 
 // start begins a worker where progress says, or at the first record if there is none.
 func (h *history) start() {
-	at := modelPosition{0, h.first(), 0}
+	at := modelPosition{through: h.first()}
 	if n := len(h.saved); n > 0 {
 		if k := h.choose(n + 2); k < n {
 			at = h.saved[k]
 		} else if k == n {
 			at = h.saved[n-1]
 		}
+	}
+	if at.to < at.base {
+		h.before = true
+		return
 	}
 	w := &modelWorker{modelPosition: at, read: at.to}
 	h.workers = append(h.workers, w)
@@ -87,13 +106,18 @@ func (h *history) start() {
 
 // take has a worker read a record. Before one that lies at a cut or beyond it, it has to flush.
 func (h *history) take(w *modelWorker) {
-	if w.batch != nil || w.read >= int64(len(h.records)) || len(w.cuts) > 0 && w.cuts[0].offset <= w.read &&
-		h.wrong != "a part goes beyond the cut" {
+	if w.batch != nil || len(w.cuts) > 0 && w.cuts[0].offset <= w.read && h.wrong != "a part goes beyond the cut" {
 		return
 	}
-	slice := h.records[w.read]
+	h.notice(w)
+	at := int(w.read - w.base)
+	if w.batch != nil || at == len(h.input) {
+		return
+	}
+	id := h.input[at]
+	slice := h.records[id]
 	switch {
-	case h.deleted[w.read]:
+	case h.deleted[id]:
 		w.lost++
 		h.lossy = true
 	case slice+int64(h.schedule.Size) <= w.through: // late
@@ -103,22 +127,92 @@ func (h *history) take(w *modelWorker) {
 		for len(w.bag) <= k {
 			w.bag = append(w.bag, nil)
 		}
-		w.bag[k] = append(w.bag[k], int(w.read))
+		w.bag[k] = append(w.bag[k], id)
 		if h.wrong == "a record is read again" && h.choose(4) == 0 {
-			w.bag[k] = append(w.bag[k], int(w.read))
+			w.bag[k] = append(w.bag[k], id)
 		}
 	}
 	w.read++
 }
 
-// cut takes the end of the partition as the cut of the windows that are due.
+// notice has a worker notice that the topic ends before the offset from which it reads. It writes what it has, goes on at
+// the end with higher numbers than before, and says that records are lost. It notices nothing if there are new records at
+// that offset.
+func (h *history) notice(w *modelWorker) {
+	at := int(w.read - w.base)
+	gone := slices.ContainsFunc(h.cutOff[w.cutOff:], func(length int) bool { return length < at })
+	if at <= len(h.input) {
+		w.cutOff = len(h.cutOff)
+		if gone {
+			h.missed, h.lossy = true, true
+		}
+		return
+	}
+	var batch []logged
+	if h.wrong != "numbers change while bags are full" {
+		h.flush(w)
+		batch, w.batch = w.batch, nil
+	}
+	w.cutOff = len(h.cutOff)
+	w.base = w.read + h.jump() - int64(len(h.input))
+	w.read = w.base + int64(len(h.input))
+	for i := range w.cuts {
+		w.cuts[i].offset = w.read
+	}
+	w.lost++
+	h.lossy = true
+	h.say("worker notices that the topic ends at %d, and goes on at %d", len(h.input), w.read)
+	if h.wrong != "numbers change while bags are full" {
+		h.flush(w)
+		w.batch = append(batch, w.batch...)
+	}
+}
+
+// jump is by how much a worker's numbers grow when the topic has lost its newest records. It is random, and so large that
+// no two workers have the same numbers for different records.
+func (h *history) jump() int64 {
+	if h.wrong == "numbers of two workers meet" {
+		return 1
+	}
+	h.jumps++
+	return 1000 * h.jumps
+}
+
+// truncate takes the newest records from the topic.
+func (h *history) truncate() {
+	if n := len(h.input); n > 0 {
+		n = h.choose(n)
+		for _, id := range h.input[n:] {
+			h.gone[id] = true
+		}
+		h.input = slices.Clip(h.input[:n])
+		h.cutOff = append(h.cutOff, len(h.input))
+		h.say("the topic has %d records left", len(h.input))
+	}
+}
+
+// add adds a record to the topic.
+func (h *history) add(slice int64) {
+	h.input = append(h.input, len(h.records))
+	h.records, h.deleted = append(h.records, slice), append(h.deleted, false)
+}
+
+// cut takes the end of the partition as the cut of the windows that are due. A worker has just asked for more records.
 func (h *history) cut(w *modelWorker) {
+	if h.truncates {
+		if w.batch != nil || len(w.cuts) > 0 && w.cuts[0].offset <= w.read {
+			return // it writes first
+		}
+		if h.notice(w); w.batch != nil {
+			return
+		}
+	}
 	through, last := h.now/modelStep*modelStep, w.through
 	if n := len(w.cuts); n > 0 {
 		last = w.cuts[n-1].through
 	}
 	if through > last {
-		w.cuts = append(w.cuts, modelCut{through, int64(len(h.records))})
+		w.cuts = append(w.cuts, modelCut{through, max(w.to, w.base+int64(len(h.input))), slices.Clone(h.input)})
 	}
 }
 
@@ -132,7 +226,8 @@ func (h *history) flush(w *modelWorker) {
 	binary.BigEndian.PutUint64(o.Attempt[:], h.attempts)
 	m := Mark{Origin: o, Partitions: 1, Lost: w.lost, Since: w.marked, After: w.through, Through: w.through}
 	if len(w.cuts) > 0 && w.cuts[0].offset <= w.read {
-		o.To, m.Through, w.cuts = w.cuts[0].offset, w.cuts[0].through, w.cuts[1:]
+		h.below[o.Attempt] = w.cuts[0].below
+		o.To, m.Through, w.cuts = max(w.to, w.cuts[0].offset), w.cuts[0].through, w.cuts[1:]
 		m.Origin = o
 	}
 	add := func(data []byte) { w.batch = append(w.batch, logged{data: data, written: h.now}) }
@@ -154,7 +249,7 @@ func (h *history) flush(w *modelWorker) {
 	if add(m.Message()); h.wrong == "the mark comes before the parts" {
 		w.batch = append(w.batch[len(w.batch)-1:], w.batch[:len(w.batch)-1]...)
 	}
-	w.modelPosition = modelPosition{o.To, m.Through, h.now}
+	w.modelPosition = modelPosition{o.To, m.Through, h.now, w.base, w.cutOff}
 	w.bag, w.lost, w.sent = nil, 0, 0
 	if h.wrong == "progress before the acknowledgement" {
 		h.saved = append(h.saved, w.modelPosition)
@@ -192,8 +287,11 @@ func (h *history) send(w *modelWorker) {
 // step does one thing.
 func (h *history) step() {
 	likely := []int{0, 1, 2, 3, 4, 5, 0, 0, 0, 1, 2, 2, 2, 3, 5, 5, 6, 7}
+	if h.truncates {
+		likely = append(likely, 8, 9)
+	}
 	kind := likely[h.choose(len(likely))]
-	if kind < 4 && len(h.workers) == 0 {
+	if (kind < 4 || kind == 9) && len(h.workers) == 0 {
 		h.start()
 		return
 	}
@@ -226,7 +324,7 @@ func (h *history) step() {
 		}
 		// an event of the last slice, of this one or of the next one
 		slice := max(0, h.now/modelStep+int64(h.choose(3))-1)
-		h.records, h.deleted = append(h.records, slice*modelStep), append(h.deleted, false)
+		h.add(slice * modelStep)
 		h.say("record %d in %d", len(h.records)-1, slice)
 	case 6:
 		if len(h.late) > 0 {
@@ -235,6 +333,14 @@ func (h *history) step() {
 		}
 	case 7:
 		h.lose()
+	case 8:
+		h.truncate()
+	case 9: // another stream of the topic writes, and so the progress of all
+		if w := some(); w.batch == nil {
+			at := w.modelPosition
+			at.base = w.base
+			h.saved = append(h.saved, at)
+		}
 	}
 }
 
@@ -359,10 +465,20 @@ func (r *modelReader) counted(w Window) (records []int) {
 // exact compares the records that count in a window with those below its cut.
 func (h *history) exact(r *modelReader, w Window) error {
 	got, want := r.counted(w), []int(nil)
-	for i, slice := range h.records[:r.g.streams[edition{"s", 0}].source(0).cut(w).offset] {
-		if slice >= w.Start && slice < w.End {
-			want = append(want, i)
+	_, cut, err := decode(h.log[r.g.streams[edition{"s", 0}].source(0).cut(w).at].data)
+	if err != nil {
+		return err
+	}
+	for _, id := range h.below[cut.Attempt] {
+		if slice := h.records[id]; slice >= w.Start && slice < w.End && !h.gone[id] {
+			want = append(want, id)
 		}
+	}
+	if h.missed {
+		return nil
+	}
+	if len(h.cutOff) > 0 { // records that the topic has no more may count, if somebody read them before
+		got = slices.DeleteFunc(got, func(id int) bool { return !slices.Contains(want, id) })
 	}
 	if !slices.Equal(got, want) {
 		return fmt.Errorf("records %d count, want %d", got, want)
@@ -383,10 +499,12 @@ func (h *history) decide(r *modelReader) {
 
 // random makes a history of so many steps and checks what its readers find.
 func (h *history) random(steps int) error {
-	h.now = modelStep / 2
+	h.now, h.below, h.gone = modelStep/2, map[[16]byte][]int{}, map[int]bool{}
 	h.readers = []*modelReader{h.reader(h.first()), h.reader(h.first()), h.reader(h.first())}
 	for i := range steps {
-		h.step()
+		if h.step(); h.before {
+			return errors.New("a worker begins before the first record of its topic")
+		}
 		for k, r := range h.readers {
 			if k == 2 && i < steps-1 {
 				break // reads all at the end
@@ -419,10 +537,11 @@ func (h *history) random(steps int) error {
 	return nil
 }
 
-func randomHistory(seed uint64, wrong string) (*history, error) {
+func randomHistory(seed uint64, wrong string, truncates bool) (*history, error) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	h := &history{choose: random.IntN, wrong: wrong,
-		schedule: Schedule{Size: time.Duration(1+seed%3) * time.Minute, Every: time.Minute}, silent: seed%2 == 0}
+		schedule: Schedule{Size: time.Duration(1+seed%3) * time.Minute, Every: time.Minute}, silent: seed%2 == 0,
+		truncates: truncates}
 	return h, h.random(20 + random.IntN(120))
 }
 
@@ -434,8 +553,10 @@ func TestLinesCountEachRecordOnce(t *testing.T) {
 		histories = 3_000
 	}
 	for seed := range histories {
-		if h, err := randomHistory(seed, ""); err != nil {
-			t.Fatalf("history %d: %v\n%s", seed, err, strings.Join(h.told, "\n"))
+		for _, truncates := range []bool{false, true} {
+			if h, err := randomHistory(seed, "", truncates); err != nil {
+				t.Fatalf("history %d: %v\n%s", seed, err, strings.Join(h.told, "\n"))
+			}
 		}
 	}
 }
@@ -444,10 +565,10 @@ func TestLinesCountEachRecordOnce(t *testing.T) {
 func TestLinesNeedWhatWorkersDo(t *testing.T) {
 	t.Parallel()
 	for _, wrong := range []string{"progress before the acknowledgement", "a part goes beyond the cut", "a record is skipped",
-		"a record is read again"} {
+		"a record is read again", "numbers of two workers meet", "numbers change while bags are full"} {
 		t.Run(wrong, func(t *testing.T) {
 			for seed := range uint64(20_000) {
-				if _, err := randomHistory(seed, wrong); err != nil && !errors.Is(err, errIncomplete) {
+				if _, err := randomHistory(seed, wrong, strings.HasPrefix(wrong, "numbers")); err != nil && !errors.Is(err, errIncomplete) {
 					t.Logf("history %d: %v", seed, err)
 					return
 				}
@@ -459,7 +580,7 @@ func TestLinesNeedWhatWorkersDo(t *testing.T) {
 		t.Run(wrong, func(t *testing.T) { // windows are incomplete, and never wrong
 			found := false
 			for seed := range uint64(3_000) {
-				_, err := randomHistory(seed, wrong)
+				_, err := randomHistory(seed, wrong, false)
 				if found = found || errors.Is(err, errIncomplete); err != nil && !errors.Is(err, errIncomplete) {
 					t.Fatalf("history %d: %v", seed, err)
 				}

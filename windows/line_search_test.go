@@ -23,7 +23,10 @@ type search struct {
 // replay makes the history of some choices, and returns how many choices there are at its end.
 func (s *search) replay(choices []int) (h *history, next int) {
 	n := 0
-	h = &history{schedule: s.schedule, now: modelStep / 2, records: s.records, deleted: make([]bool, len(s.records))}
+	h = &history{schedule: s.schedule, now: modelStep / 2, below: map[[16]byte][]int{}}
+	for _, slice := range s.records {
+		h.add(slice)
+	}
 	h.choose = func(of int) int {
 		if n == len(choices) {
 			panic(of)
@@ -45,7 +48,7 @@ func (s *search) replay(choices []int) (h *history, next int) {
 				i := h.choose(2)
 				h.workers = slices.Delete(h.workers, i, i+1)
 			}
-			at := modelPosition{0, h.first(), 0}
+			at := modelPosition{through: h.first()}
 			if k := h.choose(len(h.saved) + 1); k > 0 {
 				at = h.saved[k-1]
 			}

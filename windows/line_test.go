@@ -82,6 +82,14 @@ func TestLinesByHand(t *testing.T) {
 			s.flush(0, 0, 5, 0, 0, 0) // 4: another line
 			s.flush(0, 9, 9, minute, minute)
 		}, "14", []int{0}},
+		"a mark without parts comes again, behind another worker's with the same number": {func(s *scribe) {
+			lost := Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 5, To: 1005, Attempt: [16]byte{9}}, Lost: 1, Partitions: 2}
+			s.flush(0, 0, 5, 0, 0, 0)
+			s.send(lost.Message())    // the topic has become shorter
+			s.flush(0, 0, 5, 0, 0, 0) // 3: other records, for one who began at the shorter topic
+			s.send(lost.Message())
+			s.flush(0, 1005, 1007, 0, minute, 0)
+		}, "124", []int{0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScribe(t, tumbling)

@@ -2,6 +2,8 @@ package ingest
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -79,11 +81,14 @@ func (p *partition) round(ctx context.Context) error {
 		p.outage.answered(p.pages.Retried())
 	}
 	if truncated := (*fetch.TruncatedError)(nil); errors.As(err, &truncated) {
-		if renewed, err := p.renewed(ctx, 0); renewed || err != nil {
+		id, err := p.renewed(ctx, 0)
+		switch {
+		case err != nil:
 			return err
+		case id != "":
+			return p.renumber(ctx, func() { p.renew(id) })
 		}
-		p.truncate(truncated.End)
-		return nil
+		return p.renumber(ctx, func() { p.truncate(truncated.End) })
 	}
 	if p.skip(err) {
 		return nil
@@ -125,8 +130,10 @@ func (p *partition) round(ctx context.Context) error {
 		if p.Inputs.Certain(p.at.Topic) != math.MaxInt64 { // windows wait
 			p.cutter.askAt = time.Now().Add(askEvery / 5)
 		}
-		if _, err := p.renewed(ctx, askEvery); err != nil {
+		if id, err := p.renewed(ctx, askEvery); err != nil {
 			return err
+		} else if id != "" {
+			return p.renumber(ctx, func() { p.renew(id) })
 		}
 	}
 	return nil
@@ -194,14 +201,16 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	p.sort()
 	p.pages = p.Fetch.Partition(p.at.Topic, p.at.Number, begin)
-	if _, err := p.renewed(ctx, 0); err != nil {
+	if id, err := p.renewed(ctx, 0); err != nil {
 		return err
+	} else if id != "" {
+		p.renew(id)
 	}
 	now := time.Now()
 	p.writer.flushAt, p.cutter.askAt = now.Add(flushEvery), now.Add(askEvery)
 	// The first mark says which windows are cut, and which records hold no event of a fresh stream.
 	for _, in := range p.streams {
-		begin := in.from
+		begin := max(in.from, p.base) // lower numbers are of a former topic
 		if oldest, ok := fresh[in]; ok {
 			in.from = oldest
 		}
@@ -389,25 +398,29 @@ func (p *partition) keep(ctx context.Context, next progress.Input) error {
 // keepTimeout bounds how long one attempt to write the progress may take.
 const keepTimeout = 5 * time.Second
 
-// renewed checks whether the topic was deleted and recreated. If so, it continues at the start of the new topic,
-// whatever its length, because none of its records counts as read. Some may have been read already, at offsets of the
-// old topic. They are read again. That is harmless, unless contributions add up: then events of up to five seconds
-// count twice in their users' contributions, in windows that are incomplete. The base grows, so offsets still increase.
-func (p *reader) renewed(ctx context.Context, age time.Duration) (bool, error) {
-	id, err := p.topics.of(ctx, p.Env, p.at.Topic, age)
+// renewed checks whether the topic was deleted and recreated, and returns the id of the new one; "" if it was not.
+func (p *reader) renewed(ctx context.Context, age time.Duration) (id string, err error) {
+	id, err = p.topics.of(ctx, p.Env, p.at.Topic, age)
 	if err != nil || id == "" || id == p.id || id == p.former {
-		return false, err
+		return "", err
 	}
 	if p.id == "" { // none was known until now
-		p.id = id
-		return false, nil
+		p.id, id = id, ""
 	}
+	return id, nil
+}
+
+// renew continues at the start of a topic that was recreated, whatever its length, because none of its records counts as
+// read. Some may have been read already, at offsets of the old topic. They are read again. That is harmless, unless
+// contributions add up: then events of up to five seconds count twice in their users' contributions, in windows that are
+// incomplete.
+func (p *reader) renew(id string) {
 	p.former, p.id = p.id, id
 	p.base = max(p.position(), p.reported)
 	for _, in := range p.streams {
 		p.base = max(p.base, in.from)
 	}
-	p.base += atLeast
+	p.base += leap()
 	p.pages = p.Fetch.Partition(p.at.Topic, p.at.Number, 0)
 	p.capCuts()
 	p.missing(atLeast)
@@ -415,27 +428,52 @@ func (p *reader) renewed(ctx context.Context, age time.Duration) (bool, error) {
 		"an input topic was deleted and recreated: it is read from its start, and windows that lost records may "+
 			"belong to will be marked incomplete",
 		zap.String("topic", p.at.Topic), zap.String("id_before", p.former), zap.String("id", p.id))
-	return true, nil
 }
 
 // truncate continues at the end of a log that has lost records which it had served, as after an unclean leader
-// election. Records in the bags stay counted. The base grows, so offsets still increase.
+// election. Records in the bags stay counted.
 func (p *reader) truncate(end int64) {
-	p.base += p.pages.Position() - end + atLeast
+	p.base += p.pages.Position() - end + leap()
 	p.pages = p.Fetch.Partition(p.at.Topic, p.at.Number, end)
 	p.capCuts()
 	p.lose(atLeast, errors.New("the partition ends before the position already read: the topic was recreated, or the "+
 		"brokers lost records"))
 }
 
-// atLeast is how many records count as lost if the number is unknown. They take up offsets, so cuts come after them.
+// renumber lets change give the records that are still to come other numbers, higher ones than before. What has been read
+// is written first, and then that records are lost, before the progress has the new numbers. Otherwise a new worker could
+// take the old position of a stream for one among the new numbers: it would read records twice, or leave some out.
+func (p *partition) renumber(ctx context.Context, change func()) error {
+	p.undecided.decide(func(_ *aside, l lane) bool { return l.adds() }) // nobody can read them again
+	for _, change := range []func(){func() {}, change} {
+		change()
+		p.undecided.settle()
+		p.writer.flushAt = time.Time{} // all streams
+		if err := p.writer.flush(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leap is by how much the numbers of records grow when a log has become shorter. It is random, so that two workers that
+// notice it at different positions have no numbers in common. Otherwise the marks of one could seem to continue those of
+// the other, and records could be added twice: see windows/line.go.
+func leap() int64 {
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return 1 + int64(binary.BigEndian.Uint32(random[:]))
+}
+
+// atLeast is how many records count as lost if the number is unknown.
 const atLeast = 1
 
-// capCuts moves cuts back to the end of a log that has become shorter: the records beyond it will never come.
+// capCuts moves cuts that are still to be reached to the end of a log that has become shorter: the records up to them will
+// never come.
 func (p *reader) capCuts() {
 	for _, in := range p.streams {
 		for i := range in.cuts {
-			in.cuts[i].offset = min(in.cuts[i].offset, p.position())
+			in.cuts[i].offset = p.position()
 		}
 	}
 }

@@ -190,7 +190,7 @@ func (p *undecided) upTo(ctx context.Context, in *streamInput, to int64) (int64,
 }
 
 // decide decides the records for the lanes for which ripe says so. If a lane adds up, it decides none behind one that
-// still waits, and those of a former topic, which nobody can read again, at once.
+// still waits.
 func (p *undecided) decide(ripe func(*aside, lane) bool) {
 	for _, in := range p.streams {
 		in.undecided = math.MaxInt64
@@ -200,7 +200,7 @@ func (p *undecided) decide(ripe func(*aside, lane) bool) {
 	for i := range p.records {
 		a := p.records[i]
 		a.lanes = slices.DeleteFunc(a.lanes, func(l lane) bool {
-			if adds := l.adds(); adds && l.waits() || !ripe(&a, l) && (!adds || a.offset >= p.base) {
+			if l.adds() && l.waits() || !ripe(&a, l) {
 				return false
 			}
 			prepare(l, a.rec) // its schema may have come while the record was behind another one
