@@ -95,6 +95,10 @@
 // A running total, such as the users so far today, is charged once a period in the same way. It has no secret: it draws
 // noisy sums of finished stretches, which are in the entries, and totals follow from them (mechanisms/running).
 //
+// A number of active users, such as those seen in the last 15 minutes, has no periods. Each of its draws is charged
+// under a cap of one a day, so any day costs its price once. Its values follow from the draws too, and what the draws
+// subtract is remembered with who was seen (windows.Presence, attendance.Active).
+//
 // The groups of a stream may be such that nobody can list them. Then a discovery draws, at the end of each period,
 // which names many users share. What it finds is in an entry of its own, with its charge, and the list of a window
 // follows from the entries before it ([ledger.Lists]). Ingest knows no list: parts have all names, and the merger
@@ -140,11 +144,12 @@
 // incomplete. It is then released with what is left, its records say `incomplete`, and the log has an error.
 //
 // Nobody counts too often. Each window of a stream goes through its trackers in order: the [windows.Cap] of
-// max_windows, and the [windows.Allowance] of a running total. The periods of a discovery go through a cap of their
-// own. Every ten minutes of windows, or more often, the worker writes down in the state topic who has counted. A new
-// worker begins with that. It takes the windows since then through the trackers again, from parts that are kept for
-// this. If something that it needs is lost, a new era of the cap begins, whose charges add to those of the old one
-// ([budget.Cap]). A total ends, and another one begins and is charged. See package attendance.
+// max_windows, the [windows.Allowance] of a running total, and the [windows.Presence] of a number of active users. The
+// periods of a discovery go through a cap of their own. Every ten minutes of windows, or more often, the worker writes
+// down in the state topic who has counted. A new worker begins with that. It takes the windows since then through the
+// trackers again, from parts that are kept for this. If something that it needs is lost, a new era of the cap begins,
+// whose charges add to those of the old one ([budget.Cap]). A total ends, and another one begins and is charged. See
+// package attendance.
 //
 // One draw. A window has one entry, because the transactional id of the partition fences all earlier workers
 // ([txn.Open]). Noise that was drawn in an aborted transaction is still in the ledger's log, and readers of uncommitted
