@@ -53,7 +53,7 @@ const (
 func TotalMechanisms() []string { return []string{treeTotal, squareRootTotal} }
 
 // TotalStatistics lists the statistics that have totals.
-func TotalStatistics() []Statistic { return []Statistic{Count, Sum} }
+func TotalStatistics() []Statistic { return []Statistic{Count, Sum, Histogram} }
 
 // Unit returns the unit of the total, for the unit of the values. A number of users who may count in several windows is
 // in visits.
@@ -102,7 +102,7 @@ func NewTotal(q TotalQuery) (*Total, error) {
 	t := &Total{Most: 1, grid: q.Grid, Scale: Scale{step: decimal.NewFromInt(1)}}
 	var err error
 	switch {
-	case q.Statistic != Histogram && !slices.Contains(TotalStatistics(), q.Statistic):
+	case !slices.Contains(TotalStatistics(), q.Statistic):
 		return nil, parameter.Wrong("since", "given",
 			"it with statistic %s only: other statistics have no running total", oneOf(TotalStatistics()))
 	case q.Statistic != Count && (q.Above != nil || q.Below != nil):

@@ -1,6 +1,10 @@
 package mechanisms
 
 import (
+	"math"
+
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms/histogram"
 	"github.com/louver/louver/mechanisms/running"
 )
@@ -56,6 +60,42 @@ func (t *Total) Enter(open []running.Open, leaf int64, amounts []int64) {
 			open[group] = t.Add(open[group], leaf, amount)
 		}
 	}
+}
+
+// Error95 is the distance from the truth that a total up to a leaf keeps to with a probability of at least 95 %. Of a
+// histogram it is that of the number of all users.
+func (t *Total) Error95(leaf int64) int64 {
+	if t.Buckets == nil {
+		return t.Strategy.Error95(leaf)
+	}
+	_, off := t.Buckets.Estimate(make([]int64, t.Buckets.Len()), make([]int64, t.Buckets.Groups()),
+		TotalNoise(t, leaf), 1).Users()
+	return int64(off)
+}
+
+// Needs returns about how many users a histogram has to hold after a leaf for a quantile that is more than noise, and
+// for a useful one. Both are proportional to the noise of a number: the quality goes by the band, and that reaches as
+// far as the noise of the users up to the quantile does. The factors are those of 600 simulated windows of latencies in
+// 112 buckets. Fewer buckets need fewer users.
+func (t *Total) Needs(p decimal.Decimal, leaf int64) (rough, useful int64) {
+	variance, _ := t.Noise(leaf)
+	side := decimal.Min(p, decimal.NewFromInt(1).Sub(p)).InexactFloat64()
+	users := func(factor float64) int64 { return int64(math.Ceil(factor * math.Sqrt(variance/8) / side)) }
+	if side > 0.25 {
+		return users(12), users(50)
+	}
+	return users(4), users(30)
+}
+
+// NoiseSoFar is at least the noise of each number of a histogram so far, by the published error of the number of all
+// users. The mechanism is one of [TotalMechanisms].
+func NoiseSoFar(mechanism string, b *histogram.Buckets, error95 float64) (histogram.Noise, error) {
+	s, err := NewStrategy(mechanism, running.Period{Leaves: 1, Longest: 1}, decimal.NewFromInt(1), 1)
+	if err != nil {
+		return histogram.Noise{}, err
+	}
+	_, reach := s.Noise(1) // the same after each leaf
+	return b.NoiseOf(error95, reach), nil
 }
 
 // TotalNoise is the noise of each number of a histogram so far, after a leaf.

@@ -345,3 +345,20 @@ func TestSoFarKeepsFewDraws(t *testing.T) {
 		t.Error("a distribution without buckets was made")
 	}
 }
+
+// TestNoiseSoFar: from the published error alone, the noise of a number is what it is or up to a user more than that
+// leaves open. Bands of shares that are computed from it are no narrower.
+func TestNoiseSoFar(t *testing.T) {
+	for _, mechanism := range TotalMechanisms() {
+		for _, levels := range []int{1, 2} {
+			total := soFar(t, "0.3", mechanism, 1, levels)
+			for _, leaf := range []int64{1, 7, 48} {
+				is := TotalNoise(total, leaf)
+				said, err := NoiseSoFar(mechanism, total.Buckets, float64(total.Error95(leaf)))
+				if err != nil || said.Reach != is.Reach || said.Variance < is.Variance || said.Variance > 1.3*is.Variance+2 {
+					t.Errorf("%s, %d levels, leaf %d: %+v, %v; want at least %+v", mechanism, levels, leaf, said, err, is)
+				}
+			}
+		}
+	}
+}

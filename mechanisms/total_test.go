@@ -73,19 +73,19 @@ func TestDefaultsOfTotals(t *testing.T) {
 
 func TestWrongTotals(t *testing.T) {
 	for want, change := range map[string]func(q *TotalQuery){
-		"epsilon 0;":             func(q *TotalQuery) { q.Epsilon = decimal.Zero },
-		"bounds missing":         func(q *TotalQuery) { q.Grid = nil },
-		"count or sum only":      func(q *TotalQuery) { q.Statistic = Mean },
-		"max_total missing":      func(q *TotalQuery) { q.Statistic = Sum },
-		"a multiple of 0.5":      func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("0.25") },
-		"a multiple of 5: the":   func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("536870912.5") },
-		"to 461168601842738790":  func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("5e18") },
-		"from 1 to 1000":         func(q *TotalQuery) { q.MaxTotal = some("1001") },
-		"max_total 1.5":          func(q *TotalQuery) { q.MaxTotal = some("1.5") },
-		"within the bounds":      func(q *TotalQuery) { q.Above = some("21") },
-		"it with statistic":      func(q *TotalQuery) { q.Statistic, q.Above = Sum, some("2") },
-		"tree or square_root":    func(q *TotalQuery) { q.Mechanism = "geometric" },
-		"more than 500000 draws": func(q *TotalQuery) { q.Mechanism, q.Groups = "square_root", 30_000 },
+		"epsilon 0;":                   func(q *TotalQuery) { q.Epsilon = decimal.Zero },
+		"bounds missing":               func(q *TotalQuery) { q.Grid = nil },
+		"count, sum or histogram only": func(q *TotalQuery) { q.Statistic = Mean },
+		"max_total missing":            func(q *TotalQuery) { q.Statistic = Sum },
+		"a multiple of 0.5":            func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("0.25") },
+		"a multiple of 5: the":         func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("536870912.5") },
+		"to 461168601842738790":        func(q *TotalQuery) { q.Statistic, q.MaxTotal = Sum, some("5e18") },
+		"from 1 to 1000":               func(q *TotalQuery) { q.MaxTotal = some("1001") },
+		"max_total 1.5":                func(q *TotalQuery) { q.MaxTotal = some("1.5") },
+		"within the bounds":            func(q *TotalQuery) { q.Above = some("21") },
+		"it with statistic":            func(q *TotalQuery) { q.Statistic, q.Above = Sum, some("2") },
+		"tree or square_root":          func(q *TotalQuery) { q.Mechanism = "geometric" },
+		"more than 500000 draws":       func(q *TotalQuery) { q.Mechanism, q.Groups = "square_root", 30_000 },
 		"at most 10000": func(q *TotalQuery) {
 			q.Mechanism, q.Period = "square_root", running.Period{Leaves: 44640, Longest: 44700}
 		},

@@ -93,7 +93,9 @@
 // new one where they do not. The entries repeat all values, so publish only copies here as well.
 //
 // A running total, such as the users so far today, is charged once a period in the same way. It has no secret: it draws
-// noisy sums of finished stretches, which are in the entries, and totals follow from them (mechanisms/running).
+// noisy sums of finished stretches, which are in the entries, and totals follow from them (mechanisms/running). The
+// distribution so far is such a total of each number of a histogram, with the figures that are computed from it
+// ([config.SoFar]).
 //
 // A number of active users, such as those seen in the last 15 minutes, has no periods. Each of its draws is charged
 // under a cap of one a day, so any day costs its price once. Its values follow from the draws too, and what the draws

@@ -16,6 +16,10 @@ type AllowanceRule struct {
 	// Adds returns what a value of a window adds while enough of Most is left, or 0 if the user does not count there.
 	// Apart from the value, it must depend on public figures only.
 	Adds func(value int64) int64
+	// Places is how many amounts of a group are kept apart, such as those of the buckets of a histogram, and Place is
+	// that of a value, from 0. The zero values keep one amount.
+	Places int
+	Place  func(value int64) int
 }
 
 // Allowance applies an AllowanceRule to the windows of a period, in their order. It remembers for each user in which
@@ -38,12 +42,18 @@ type Allowance struct {
 func NewAllowance(rule AllowanceRule) *Allowance { return &Allowance{rule: rule, users: newTable()} }
 
 // Visit adds to the amounts of the groups what a user adds in a window. has is what the user has there, in the order in
-// which groups are chosen: earlier ones take the places that MaxGroups leaves. Call it once for each user of a window.
+// which groups are chosen: earlier ones take those that MaxGroups leaves. Call it once for each user of a window.
+// amounts has the places of the first group, then those of the second one, and so on.
 func (a *Allowance) Visit(u UserHash, has []Contribution, amounts []int64) {
 	for _, c := range has {
-		if adds := a.rule.Adds(c.Value); adds != 0 {
-			amounts[c.Group] += a.use(u, int32(c.Group), adds)
+		adds, at := a.rule.Adds(c.Value), c.Group
+		if adds == 0 {
+			continue
 		}
+		if a.rule.Places > 1 {
+			at = c.Group*a.rule.Places + a.rule.Place(c.Value)
+		}
+		amounts[at] += a.use(u, int32(c.Group), adds)
 	}
 }
 

@@ -69,6 +69,8 @@ func TestReferenceOfCheckIsComplete(t *testing.T) {
 	const besides = "      - {name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, " +
 		"watch_epsilon: 0.1, at_most: 4}\n      - {name: shape, statistic: histogram, buckets: [800], epsilon: " +
 		"0.05}\n      - {name: good, statistic: share, above: 800, from: shape, objective: 0.99}\n" +
+		"      - {name: spread, statistic: histogram, since: midnight, buckets: [800], epsilon: 0.05}\n" +
+		"      - {name: p9, statistic: quantile, p: 0.9, from: spread}\n" +
 		"    watches: [{name: slow, above: 2000, more_than: 0.01, epsilon: 0.5, false_alarms: {at_most: 0.05, per: " +
 		"30d}, hold: 4h, at_most: 1}]\n    max_windows: {count: 8, per: 24h}\n    output:"
 	_, second, _ := strings.Cut(clitest.StreamsFile, "streams:\n")

@@ -2,6 +2,7 @@ package histogram
 
 import (
 	"math"
+	"math/big"
 	"slices"
 
 	"github.com/shopspring/decimal"
@@ -84,6 +85,14 @@ func (b *Buckets) Estimate(raw, coarse []int64, noise Noise, windows int64) *Est
 
 func bounded(x int64) int64 { return min(max(x, -MostUsers), MostUsers) }
 
+// Bounded returns a number of users, cut to [MostUsers] in both directions.
+func Bounded(x *big.Int) int64 {
+	if !x.IsInt64() {
+		return int64(x.Sign()) * MostUsers
+	}
+	return bounded(x.Int64())
+}
+
 func cumulated(x []int64) []int64 {
 	c, sum := make([]int64, len(x)), int64(0)
 	for i, v := range x {
@@ -116,6 +125,17 @@ func (e *Estimate) show(a, sums []int64) []int64 {
 // Users returns the estimated number of all users, at least 0, and its error with 95 % confidence.
 func (e *Estimate) Users() (n int64, error95 float64) {
 	return e.Count(func(int) bool { return true })
+}
+
+// NoiseOf returns noise with this reach of which the number of all users has this error, or a little more noise: errors
+// are rounded up.
+func (b *Buckets) NoiseOf(error95, reach float64) Noise {
+	all := float64(b.Len())
+	if b.groups > 0 {
+		all = b.wholes[b.groups]
+	}
+	sigma := max(0, error95-0.5) / reach
+	return Noise{Variance: sigma * sigma / all, Reach: reach}
 }
 
 // Unit is what [Estimate.Above] counts in: the 2^16th part of a user.

@@ -21,7 +21,7 @@ import (
 // nothing.
 type Computed struct {
 	Head
-	// From is the histogram.
+	// From is the histogram of a window. It is nil if the figure is computed from a [SoFar].
 	From *Release
 	// Query says what is computed, and Figure computes it.
 	Query  mechanisms.Query
@@ -49,15 +49,23 @@ func (f *Computed) About() About {
 
 // Series describes the only value.
 func (f *Computed) Series() []record.Series {
-	one := record.Series{Name: f.Name, Statistic: string(f.Query.Statistic), Mechanism: f.From.Mechanism.Name(),
-		Unit: f.Query.Statistic.Unit(f.Unit), From: f.From.Name, Above: f.Query.Above, Below: f.Query.Below}
+	return []record.Series{f.from(record.Series{Name: f.From.Name, Mechanism: f.From.Mechanism.Name(), Unit: "users"})}
+}
+
+// from describes the only value, computed from this histogram. Numbers of users are in the histogram's unit.
+func (f *Computed) from(of record.Series) record.Series {
+	one := record.Series{Name: f.Name, Statistic: string(f.Query.Statistic), Mechanism: of.Mechanism,
+		Unit: f.Query.Statistic.Unit(f.Unit), From: of.Name, Above: f.Query.Above, Below: f.Query.Below}
+	if f.Query.Statistic.Family() == mechanisms.OfUsers {
+		one.Unit = of.Unit
+	}
 	if p := f.Query.Probabilities(); len(p) == 1 {
 		one.P = &p[0]
 	}
 	for _, d := range f.Over {
 		one.Over = append(one.Over, period.Name(d))
 	}
-	return []record.Series{one}
+	return one
 }
 
 // Objective says what a share from a histogram should be: at most a small share of the users may be bad, which means

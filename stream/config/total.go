@@ -83,7 +83,8 @@ func (t *Total) Law() (law running.Strategy, longest int64) {
 // Privacy: the total's strategy promises ε for persons who add Most to a group in all, and the price counts Groups
 // of them. This rule lets nobody add more, and in no more groups.
 func (t *Total) Allowance() windows.AllowanceRule {
-	return windows.AllowanceRule{MaxGroups: int(t.Groups), Most: t.Mechanism.Most, Adds: t.Mechanism.Adds}
+	return windows.AllowanceRule{MaxGroups: int(t.Groups), Most: t.Mechanism.Most, Adds: t.Mechanism.Adds,
+		Places: t.Mechanism.Places(), Place: t.Mechanism.Place}
 }
 
 // Period returns the period of the calendar that holds a window: the start of its first window and the end of its last

@@ -198,9 +198,9 @@ func (c *Active) fold(s Continual, e Entry, of *instance, _ iter.Seq[*instance])
 	return false, b.add(c)
 }
 
-func (c *Active) series(Continual) record.Series { return c.Release }
+func (c *Active) series(Continual) []record.Series { return []record.Series{c.Release} }
 
-func (c *Active) fill(f *record.Value, s Continual, e Entry, g Group) {
+func (c *Active) fill(f *record.Value, s Continual, e Entry, g Group, _ int) {
 	f.Active, f.Incomplete = budget.FormatPer(time.Duration(c.Seconds)*time.Second), c.Incomplete
 	if !s.Looks() {
 		withhold(f, s.Reason)

@@ -158,10 +158,10 @@ func (c *Change) until() int64 { return budget.Open }
 func (c *Change) fired() *string    { return c.Fired }
 func (c *Change) fire(group string) { c.Fired = &group }
 
-func (c *Change) series(Continual) record.Series { return c.Release }
+func (c *Change) series(Continual) []record.Series { return []record.Series{c.Release} }
 
 // fill says the value that was last drawn for the group.
-func (c *Change) fill(f *record.Value, s Continual, e Entry, g Group) {
+func (c *Change) fill(f *record.Value, s Continual, e Entry, g Group, _ int) {
 	f.Changed = new(c.Draws(s, g.Name))
 	if !s.Looks() {
 		withhold(f, s.Reason)

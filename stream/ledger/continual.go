@@ -15,7 +15,8 @@ import (
 // once, when it is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an
 // instance looks at the window, and whether this is a new one. The caller then has it look, and fills in what it found.
 //
-// It is of one of four kinds: a [Watch], a [Change], a [Total] or an [Active]. Exactly one of these fields is set.
+// It is of one of five kinds: a [Watch], a [Change], a [Total], a [SoFar] or an [Active]. Exactly one of these fields is
+// set.
 type Continual struct {
 	Name string `json:"name"`
 	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the
@@ -43,6 +44,7 @@ type Continual struct {
 	Change *Change `json:"on_change,omitempty"`
 	Total  *Total  `json:"total,omitempty"`
 	Active *Active `json:"active,omitempty"`
+	SoFar  *SoFar  `json:"so_far,omitempty"`
 }
 
 // mostHold is the longest hold or stretch, in seconds: 31 years.
@@ -68,9 +70,9 @@ type kind interface {
 	// fold keeps with the instance that looks what later windows repeat, and reports whether it is over. past are all
 	// instances of the definition.
 	fold(s Continual, e Entry, of *instance, past iter.Seq[*instance]) (over bool, err error)
-	// series describes the output records, and fill fills in what the one about a group says.
-	series(s Continual) record.Series
-	fill(f *record.Value, s Continual, e Entry, g Group)
+	// series describes the output records of a group, and fill fills in what the i-th of them says.
+	series(s Continual) []record.Series
+	fill(f *record.Value, s Continual, e Entry, g Group, i int)
 	// publishes reports whether the window has a record about a group.
 	publishes(s Continual, e Entry, group string) bool
 }
@@ -136,6 +138,7 @@ var kinds = []kindRow{
 	rowOf("change", true, func(s Continual) *Change { return s.Change },
 		func(s *Continual, k *Change) { s.Change = k }),
 	rowOf("total", true, func(s Continual) *Total { return s.Total }, func(s *Continual, k *Total) { s.Total = k }),
+	rowOf("so_far", true, func(s Continual) *SoFar { return s.SoFar }, func(s *Continual, k *SoFar) { s.SoFar = k }),
 	rowOf("active", true, func(s Continual) *Active { return s.Active },
 		func(s *Continual, k *Active) { s.Active = k }),
 }

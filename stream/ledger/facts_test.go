@@ -34,17 +34,22 @@ steps[].cost[].rho steps[].cost[].times steps[].definition steps[].last steps[].
 steps[].on_change.first[].rho steps[].on_change.first[].times steps[].on_change.release.epsilon
 steps[].on_change.release.mechanism steps[].on_change.release.p steps[].on_change.release.statistic
 steps[].on_change.release.unit steps[].on_change.values[].figure.band.basis steps[].on_change.values[].figure.quality
-steps[].on_change.values[].figure.rank_error_95 steps[].on_change.values[].figure.value steps[].total.groups[].draws[]
-steps[].total.leaves steps[].total.longest steps[].total.max_total steps[].total.most steps[].total.release.statistic
-steps[].total.release.unit steps[].total.since steps[].total.unit steps[].total.until steps[].total.update stream until
-window_end window_start`
+steps[].on_change.values[].figure.rank_error_95 steps[].on_change.values[].figure.value
+steps[].so_far.figures[].epsilon steps[].so_far.figures[].mechanism steps[].so_far.figures[].name
+steps[].so_far.figures[].p steps[].so_far.figures[].unit steps[].so_far.groups[].numbers[].coarse[]
+steps[].so_far.groups[].numbers[].raw[] steps[].so_far.leaves steps[].so_far.longest steps[].so_far.max_total
+steps[].so_far.most steps[].so_far.release.buckets.lower steps[].so_far.release.statistic steps[].so_far.release.unit
+steps[].so_far.unit steps[].so_far.until steps[].so_far.update steps[].total.groups[].draws[] steps[].total.leaves
+steps[].total.longest steps[].total.max_total steps[].total.most steps[].total.release.statistic
+steps[].total.release.unit steps[].total.since steps[].total.unit steps[].total.until steps[].total.update stream
+until window_end window_start`
 
 // TestWhatIsNotNoticed changes each place of each entry in the golden ledgers, and derives the entry anew from its
 // facts. Whatever else an entry says is then noticed. A new field is either a fact, and listed above, or derived.
 func TestWhatIsNotNoticed(t *testing.T) {
 	places := map[string]bool{}
 	for _, name := range []string{"entries", "histogram_entries", "days_entries", "totals_entries", "found_entries",
-		"turns_entries", "left_entries", "bands_entries", "order_entries"} {
+		"turns_entries", "left_entries", "bands_entries", "order_entries", "so_far_entries"} {
 		state := ledger.NewState("louver", 0)
 		for i, line := range linesOf(t, name+".jsonl") {
 			for place, text := range changes(line) {

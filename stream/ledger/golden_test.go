@@ -32,7 +32,8 @@ func TestEveryReleaseReadsTheLedger(t *testing.T) {
 		{"histogram_entries.jsonl", "histogram_records.jsonl"}, {"days_entries.jsonl", "days_records.jsonl"},
 		{"totals_entries.jsonl", "totals_records.jsonl"}, {"found_entries.jsonl", "found_records.jsonl"},
 		{"turns_entries.jsonl", "turns_records.jsonl"}, {"left_entries.jsonl", "left_records.jsonl"},
-		{"bands_entries.jsonl", "bands_records.jsonl"}, {"order_entries.jsonl", "order_records.jsonl"}} {
+		{"bands_entries.jsonl", "bands_records.jsonl"}, {"order_entries.jsonl", "order_records.jsonl"},
+		{"so_far_entries.jsonl", "so_far_records.jsonl"}} {
 		t.Run(files[0], func(t *testing.T) { readsTheLedger(t, files[0], files[1]) })
 	}
 }

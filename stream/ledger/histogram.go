@@ -34,13 +34,23 @@ func (e Entry) histogramAt(i int) (*Histogram, error) {
 	if r.Buckets == nil {
 		return nil, nil
 	}
+	h, err := newHistogram(r, e.Releases)
+	if err != nil {
+		return nil, err
+	}
+	h.Noise = mechanisms.HistogramNoise(r.Mechanism, r.Epsilon.InexactFloat64(), h.Buckets.Levels())
+	return h, nil
+}
+
+// newHistogram returns the histogram that a series describes, with those of some figures that are computed from it. It
+// does not know the noise.
+func newHistogram(r record.Series, figures []record.Series) (*Histogram, error) {
 	g, buckets, err := r.Buckets.Open()
 	if err != nil {
 		return nil, fmt.Errorf("release %q: %w", r.Name, err)
 	}
-	h := &Histogram{Name: r.Name, Grid: g, Buckets: buckets,
-		Noise: mechanisms.HistogramNoise(r.Mechanism, r.Epsilon.InexactFloat64(), buckets.Levels())}
-	for at, f := range e.Releases {
+	h := &Histogram{Name: r.Name, Grid: g, Buckets: buckets}
+	for at, f := range figures {
 		if f.From != r.Name {
 			continue
 		}

@@ -25,7 +25,7 @@ func (e Entry) Size() int {
 	for _, s := range e.Continual {
 		for k, g := s.kind(), 0; g < len(e.Groups); g++ {
 			if k.publishes(s, e, e.Groups[g].Name) {
-				some++
+				some += len(k.series(s))
 			}
 		}
 	}
@@ -99,10 +99,7 @@ func (e Entry) windowRecords() ([]record.Record, error) {
 			}
 		}
 		for _, s := range e.Continual {
-			if !s.kind().publishes(s, e, g.Name) {
-				continue
-			}
-			if err := write(e.continualValue(s, g)); err != nil {
+			if err := write(e.continualValues(s, g)...); err != nil {
 				return nil, err
 			}
 		}
@@ -139,20 +136,29 @@ func (e Entry) value(g Group, i int) record.Value {
 	return f
 }
 
-// continualValue returns what the record of a continual figure says about a group. Such a figure looks at everybody, so
-// the record has no cap, and nothing in it was drawn for the window itself.
-func (e Entry) continualValue(s Continual, g Group) record.Value {
-	cost, _ := e.costs(s) // Records has checked the entry
-	of := s.kind().series(s)
-	of.Epsilon, of.Delta = cost.Epsilon, cost.Delta
-	f := e.blank(Group{Name: g.Name}, of)
-	f.MaxWindows, f.Instance = nil, s.Instance
-	f.Charge = record.Charged(nil)
-	if s.Looks() {
-		f.Charge = record.Charged(cost.Items)
+// continualValues returns what the records of a continual figure say about a group, if the window has some. Such a
+// figure looks at everybody, so they have no cap, and nothing in them was drawn for the window itself. What is computed
+// from another figure costs nothing.
+func (e Entry) continualValues(s Continual, g Group) (all []record.Value) {
+	k := s.kind()
+	if !k.publishes(s, e, g.Name) {
+		return nil
 	}
-	s.kind().fill(&f, s, e, g)
-	return f
+	cost, _ := e.costs(s) // Records has checked the entry
+	for i, of := range k.series(s) {
+		paid := s.Looks() && of.From == ""
+		if of.From == "" {
+			of.Epsilon, of.Delta = cost.Epsilon, cost.Delta
+		}
+		f := e.blank(Group{Name: g.Name}, of)
+		f.MaxWindows, f.Instance = nil, s.Instance
+		if f.Charge = record.Charged(nil); paid {
+			f.Charge = record.Charged(cost.Items)
+		}
+		k.fill(&f, s, e, g, i)
+		all = append(all, f)
+	}
+	return all
 }
 
 // digits writes a decimal exactly.
@@ -225,9 +231,7 @@ func (e Entry) Values() (all []record.Value) {
 			all = append(all, e.value(g, i))
 		}
 		for _, s := range e.Continual {
-			if s.kind().publishes(s, e, g.Name) {
-				all = append(all, e.continualValue(s, g))
-			}
+			all = append(all, e.continualValues(s, g)...)
 		}
 	}
 	return all

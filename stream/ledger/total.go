@@ -63,21 +63,36 @@ type GroupTotal struct {
 	Raw     *decimal.Decimal `json:"raw,omitempty"`
 }
 
+// adder is a kind that adds up what users have over a period: a [Total], or one that embeds a total.
+type adder interface {
+	kind
+	// sums returns the total.
+	sums() *Total
+	// draw records what is drawn for each number of each group at the end of a leaf.
+	draw(draws [][]*big.Int)
+}
+
 // Sums returns what a figure says that adds up what users have over a period; nil for other figures.
 func (s Continual) Sums() *Total {
-	if k, adds := s.kind().(interface{ sums() *Total }); adds {
+	if k, adds := s.kind().(adder); adds {
 		return k.sums()
 	}
 	return nil
 }
 
-// sums returns the total itself. A kind that embeds a total has this method too.
+// Draw records what is drawn at the end of a leaf for each number of each group, group by group. [State.Finish]
+// computes what follows. The figure must be one that adds up.
+func (s Continual) Draw(draws [][]*big.Int) { s.kind().(adder).draw(draws) }
+
 func (c *Total) sums() *Total { return c }
 
 // Strategy returns the strategy by which sums are drawn.
 func (c *Total) Strategy() (running.Strategy, error) {
-	return mechanisms.NewStrategy(c.Release.Mechanism, running.Period{Leaves: c.Leaves, Longest: c.Longest},
-		c.Release.Epsilon, c.Most)
+	p := running.Period{Leaves: c.Leaves, Longest: c.Longest}
+	if b := c.Release.Buckets; b != nil {
+		p.Parts = int64(b.Levels)
+	}
+	return mechanisms.NewStrategy(c.Release.Mechanism, p, c.Release.Epsilon, c.Most)
 }
 
 func (c *Total) period() (since, until time.Time) { return c.Since.Time, c.Until.Time }
@@ -98,8 +113,7 @@ func (c *Total) final(s Continual, e Entry) bool {
 	return c.ends(s, e) || c.Longest > 0 && c.Leaf >= c.Longest && c.Finishes(s, e)
 }
 
-// Draw records what is drawn for each group at the end of a leaf. [State.Finish] computes the totals that follow.
-func (c *Total) Draw(draws [][]*big.Int) {
+func (c *Total) draw(draws [][]*big.Int) {
 	c.Groups = make([]GroupTotal, len(draws))
 	for g, all := range draws {
 		for _, y := range all {
@@ -110,19 +124,14 @@ func (c *Total) Draw(draws [][]*big.Int) {
 
 // after computes the totals from what was drawn and what was known before.
 func (c *Total) after(s Continual, e Entry) error {
-	if c.past == nil {
-		return errors.New("its window is not settled")
-	}
-	if c.Incomplete = c.past.Incomplete || e.Incomplete; !c.Finishes(s, e) {
+	finishes, err := c.takes(s, e, len(c.Groups))
+	if err != nil || !finishes {
 		c.Groups = nil
-		return nil
+		return err
 	}
 	strategy, err := c.Strategy()
 	if err != nil {
 		return err
-	}
-	if len(c.Groups) != len(e.Groups) {
-		return fmt.Errorf("draws of %d groups at the end of leaf %d; want %d", len(c.Groups), c.Leaf, len(e.Groups))
 	}
 	c.Error95 = new(c.Unit.Mul(decimal.NewFromInt(strategy.Error95(c.Leaf))))
 	for g := range c.Groups {
@@ -133,14 +142,26 @@ func (c *Total) after(s Continual, e Entry) error {
 	return nil
 }
 
+// takes says whether a leaf ends with the window. Then so many groups have draws.
+func (c *Total) takes(s Continual, e Entry, groups int) (finishes bool, err error) {
+	if c.past == nil {
+		return false, errors.New("its window is not settled")
+	}
+	c.Incomplete = c.past.Incomplete || e.Incomplete
+	if finishes = c.Finishes(s, e); finishes && groups != len(e.Groups) {
+		err = fmt.Errorf("draws of %d groups at the end of leaf %d; want %d", groups, c.Leaf, len(e.Groups))
+	}
+	return finishes, err
+}
+
 // total computes the total of a group.
 func (c *Total) total(strategy running.Strategy, g int) error {
-	t, of := &c.Groups[g], c.past.group(g)
-	if n := strategy.Draws(c.Leaf); len(t.Draws) != n {
-		return fmt.Errorf("%d draws at the end of leaf %d; want %d", len(t.Draws), c.Leaf, n)
+	t, of := &c.Groups[g], c.past.number(g)
+	sum, err := of.total(strategy, c.Leaf, whole(t.Draws))
+	if err != nil {
+		return err
 	}
-	known := strategy.Fold(of.Known, c.Leaf, whole(t.Draws))
-	t.Value = decimal.NewFromBigInt(strategy.Total(known, c.Leaf), 0).Mul(c.Unit)
+	t.Value = decimal.NewFromBigInt(sum, 0).Mul(c.Unit)
 	limits := Limits{}
 	if c.Release.Statistic == string(mechanisms.Count) {
 		t.Raw = new(t.Value)
@@ -155,9 +176,9 @@ func (c *Total) total(strategy running.Strategy, g int) error {
 	return nil
 }
 
-// add takes what was drawn at the end of a leaf.
-func (b *totalBook) add(c *Total) (err error) {
-	if len(c.Groups) == 0 {
+// add takes what was drawn for each number of each group at the end of a leaf.
+func (b *totalBook) add(c *Total, draws [][]*big.Int) (err error) {
+	if len(draws) == 0 {
 		return nil
 	}
 	if b.strategy == nil {
@@ -165,17 +186,17 @@ func (b *totalBook) add(c *Total) (err error) {
 			return err
 		}
 	}
-	if len(b.Groups) == 0 {
-		b.Groups = make([]groupBook, len(c.Groups))
+	if len(b.Numbers) == 0 {
+		b.Numbers = make([]numberBook, len(draws))
 	}
-	if len(b.Groups) != len(c.Groups) {
-		return fmt.Errorf("totals of %d groups after those of %d", len(c.Groups), len(b.Groups))
+	if len(b.Numbers) != len(draws) {
+		return fmt.Errorf("draws of %d numbers after those of %d", len(draws), len(b.Numbers))
 	}
-	for g, of := range c.Groups {
-		if want := b.strategy.Draws(c.Leaf); len(of.Draws) != want {
-			return fmt.Errorf("%d draws at the end of leaf %d; want %d", len(of.Draws), c.Leaf, want)
+	for i, of := range draws {
+		if want := b.strategy.Draws(c.Leaf); len(of) != want {
+			return fmt.Errorf("%d draws at the end of leaf %d; want %d", len(of), c.Leaf, want)
 		}
-		b.Groups[g] = groupBook{b.strategy.Fold(b.Groups[g].Known, c.Leaf, whole(of.Draws)), new(of.Smoothed)}
+		b.Numbers[i].Known = b.strategy.Fold(b.Numbers[i].Known, c.Leaf, of)
 	}
 	b.Leaf = c.Leaf
 	return nil
@@ -204,10 +225,34 @@ func (c *Total) facts(s Continual, _ Entry) kind {
 }
 
 func (c *Total) check(s Continual, e Entry) error {
-	groups := 0
-	if s.Looks() && c.Update > 0 && c.Finishes(s, e) {
-		groups = len(e.Groups)
+	groups := c.drawn(s, e)
+	if err := c.checkPeriod(s, e); err != nil {
+		return err
 	}
+	if len(c.Groups) != groups || (c.Error95 != nil) != (groups > 0) {
+		return fmt.Errorf("totals of %d groups; want %d", len(c.Groups), groups)
+	}
+	for g, of := range c.Groups {
+		if len(of.Draws) == 0 || slices.ContainsFunc(of.Draws, func(y decimal.Decimal) bool { return !y.IsInteger() }) {
+			return fmt.Errorf("group %q has the draws %v; want whole numbers", e.Groups[g].Name, of.Draws)
+		}
+		if err := of.Band.check(); err != nil {
+			return fmt.Errorf("group %q: %w", e.Groups[g].Name, err)
+		}
+	}
+	return nil
+}
+
+// drawn is how many groups have draws in the window.
+func (c *Total) drawn(s Continual, e Entry) int {
+	if s.Looks() && c.Update > 0 && c.Finishes(s, e) {
+		return len(e.Groups)
+	}
+	return 0
+}
+
+// checkPeriod checks everything but what the groups have.
+func (c *Total) checkPeriod(s Continual, e Entry) error {
 	switch {
 	case c.Release.Name != s.Name || !slices.Contains(mechanisms.TotalMechanisms(), c.Release.Mechanism) ||
 		len(s.Cost) != 1 || !s.Cost[0].Epsilon.Equal(c.Release.Epsilon):
@@ -221,16 +266,6 @@ func (c *Total) check(s Continual, e Entry) error {
 		return fmt.Errorf("a period from %s to %s does not hold the window", c.Since, c.Until)
 	case s.Looks() != (c.Leaf > 0) || c.Leaf < 0 || !s.Looks() && c.Incomplete:
 		return fmt.Errorf("leaf %d with reason %q", c.Leaf, s.Reason)
-	case len(c.Groups) != groups || (c.Error95 != nil) != (groups > 0):
-		return fmt.Errorf("totals of %d groups; want %d", len(c.Groups), groups)
-	}
-	for g, of := range c.Groups {
-		if len(of.Draws) == 0 || slices.ContainsFunc(of.Draws, func(y decimal.Decimal) bool { return !y.IsInteger() }) {
-			return fmt.Errorf("group %q has the draws %v; want whole numbers", e.Groups[g].Name, of.Draws)
-		}
-		if err := of.Band.check(); err != nil {
-			return fmt.Errorf("group %q: %w", e.Groups[g].Name, err)
-		}
 	}
 	return nil
 }
@@ -254,6 +289,21 @@ func (c *Total) until() int64         { return c.Until.UnixNano() }
 func (c *Total) extra() []budget.Item { return nil }
 
 func (c *Total) fold(s Continual, e Entry, of *instance, _ iter.Seq[*instance]) (over bool, err error) {
+	draws := make([][]*big.Int, len(c.Groups))
+	for g, group := range c.Groups {
+		draws[g] = whole(group.Draws)
+	}
+	if over, err = c.goOn(s, e, of, draws); err != nil {
+		return false, err
+	}
+	for g, group := range c.Groups {
+		of.Total.Numbers[g].Smoothed = new(group.Smoothed)
+	}
+	return over, nil
+}
+
+// goOn keeps with the instance what was drawn for each number of each group, and reports whether it is over.
+func (c *Total) goOn(s Continual, e Entry, of *instance, draws [][]*big.Int) (over bool, err error) {
 	if of.Total == nil {
 		of.Total = &totalBook{Since: c.Since.UnixNano()}
 	}
@@ -261,16 +311,23 @@ func (c *Total) fold(s Continual, e Entry, of *instance, _ iter.Seq[*instance]) 
 		return false, fmt.Errorf("%s: leaf %d of %q follows leaf %d", e.Name(), c.Leaf, s.Name, of.Total.Leaf)
 	}
 	of.Total.Incomplete = c.Incomplete
-	return c.final(s, e), of.Total.add(c)
+	return c.final(s, e), of.Total.add(c, draws)
 }
 
-func (c *Total) series(Continual) record.Series { return c.Release }
+func (c *Total) series(Continual) []record.Series { return []record.Series{c.Release} }
 
-func (c *Total) fill(f *record.Value, s Continual, e Entry, g Group) {
+// fillPeriod fills in what all records of a period say, and reports whether they have values.
+func (c *Total) fillPeriod(f *record.Value, s Continual, e Entry) bool {
 	f.Since, f.Final, f.MaxTotal = new(c.Since.Time), new(c.final(s, e)), optionalDigits(c.MaxTotal)
 	f.Incomplete = c.Incomplete
 	if !s.Looks() {
 		withhold(f, s.Reason)
+	}
+	return s.Looks()
+}
+
+func (c *Total) fill(f *record.Value, s Continual, e Entry, g Group, _ int) {
+	if !c.fillPeriod(f, s, e) {
 		return
 	}
 	of := c.Groups[e.group(g.Name)]
@@ -283,25 +340,35 @@ func (c *Total) fill(f *record.Value, s Continual, e Entry, g Group) {
 type totalBook struct {
 	Since int64 `json:"since"` // Unix nanoseconds
 	// Leaf is how many leaves are finished.
-	Leaf       int64       `json:"leaf"`
-	Incomplete bool        `json:"incomplete,omitempty"`
-	Groups     []groupBook `json:"groups,omitempty"`
+	Leaf       int64 `json:"leaf"`
+	Incomplete bool  `json:"incomplete,omitempty"`
+	// Numbers are those of the first group, then those of the second one, and so on. Only a histogram has several.
+	Numbers []numberBook `json:"groups,omitempty"`
 
 	strategy running.Strategy // once it is needed
 }
 
-// groupBook is what the next totals of a group follow from, and the largest total so far.
-type groupBook struct {
+// numberBook is what the next totals of a number follow from. Smoothed is the largest total so far of a group that has
+// only one number.
+type numberBook struct {
 	Known    running.Known    `json:"known"`
-	Smoothed *decimal.Decimal `json:"smoothed"`
+	Smoothed *decimal.Decimal `json:"smoothed,omitempty"`
 }
 
-// group returns what is known of a group.
-func (b *totalBook) group(g int) groupBook {
-	if b != nil && g < len(b.Groups) {
-		return b.Groups[g]
+// number returns what is known of a number.
+func (b *totalBook) number(i int) numberBook {
+	if b != nil && i < len(b.Numbers) {
+		return b.Numbers[i]
 	}
-	return groupBook{}
+	return numberBook{}
+}
+
+// total is the total of a number after a leaf, from what is known before it and the draws at its end.
+func (b numberBook) total(strategy running.Strategy, leaf int64, draws []*big.Int) (*big.Int, error) {
+	if n := strategy.Draws(leaf); len(draws) != n {
+		return nil, fmt.Errorf("%d draws at the end of leaf %d; want %d", len(draws), leaf, n)
+	}
+	return strategy.Total(strategy.Fold(b.Known, leaf, draws), leaf), nil
 }
 
 // OpenTotal is an instance of a total that has not ended. Times are Unix nanoseconds.

@@ -96,12 +96,12 @@ func (a *Watch) fold(_ Continual, _ Entry, of *instance, _ iter.Seq[*instance]) 
 func (a *Watch) fired() *string    { return a.Fired }
 func (a *Watch) fire(group string) { a.Fired = &group }
 
-func (a *Watch) series(s Continual) record.Series {
-	return record.Series{Name: s.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch}
+func (a *Watch) series(s Continual) []record.Series {
+	return []record.Series{{Name: s.Name, Statistic: record.StatisticWatch, Mechanism: record.MechanismWatch}}
 }
 
 // fill says 1 from the window in which the watch fires until it may be armed again, and 0 while it is silent.
-func (a *Watch) fill(f *record.Value, s Continual, e Entry, g Group) {
+func (a *Watch) fill(f *record.Value, s Continual, e Entry, g Group, _ int) {
 	f.Excess95 = optionalDigits(a.Excess95)
 	value, reason := json.Number("0"), s.Reason
 	if a.Fired != nil {

@@ -87,6 +87,28 @@ func NewDistribution(ends []decimal.Decimal, raw, coarse, counts []int64) *Distr
 // Estimate returns the estimates from what was drawn with this mechanism and ε in so many windows. It numbers the
 // buckets from 0, and takes these numbers for their points.
 func (d *Distribution) Estimate(mechanism string, epsilon float64, windows int64) (*histogram.Estimate, error) {
+	b, err := d.buckets()
+	if err != nil {
+		return nil, err
+	}
+	return b.Estimate(d.Raw, d.Coarse, mechanisms.HistogramNoise(mechanism, epsilon, b.Levels()), windows), nil
+}
+
+// EstimateSoFar does the same for a distribution so far, by the published error of the number of all users.
+func (d *Distribution) EstimateSoFar(mechanism string, error95 float64) (*histogram.Estimate, error) {
+	b, err := d.buckets()
+	if err != nil {
+		return nil, err
+	}
+	noise, err := mechanisms.NoiseSoFar(mechanism, b, error95)
+	if err != nil {
+		return nil, err
+	}
+	return b.Estimate(d.Raw, d.Coarse, noise, 1), nil
+}
+
+// buckets numbers the buckets.
+func (d *Distribution) buckets() (*histogram.Buckets, error) {
 	places := make([]int64, len(d.Ends)-1)
 	for i := range places {
 		places[i] = int64(i)
@@ -103,5 +125,5 @@ func (d *Distribution) Estimate(mechanism string, epsilon float64, windows int64
 		return nil, fmt.Errorf("%d numbers and %d of groups; want %d and %d", len(d.Raw), len(d.Coarse),
 			b.Len(), b.Groups())
 	}
-	return b.Estimate(d.Raw, d.Coarse, mechanisms.HistogramNoise(mechanism, epsilon, levels), windows), nil
+	return b, nil
 }

@@ -160,14 +160,18 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	if i := slices.IndexFunc(figures, func(c computed) bool { return c.name == t.Release }); i >= 0 {
 		return computedAlert(s, figures[i], t)
 	}
-	f, _ := s.Named(t.Release)
+	f, place := s.Named(t.Release)
+	_, spread := f.(*config.SoFar)
 	r, drawn := f.(*config.Release)
 	switch of, periodic := f.(total); {
+	case t.Ago != 0 && spread:
+		return rule{}, "", fmt.Errorf("%s: nothing says how often noise makes such a difference of two distributions; want "+
+			"a count or a sum with since", t)
 	case t.Ago != 0 && periodic:
 		r, err := behindAlert(s, of, t)
 		return r, "", err
 	case isTotal(f):
-		return totalAlert(s, f, t)
+		return totalAlert(s, f, place, t)
 	case f != nil && f.Kind() == config.Present:
 		return activeAlert(s, f.(*config.Active), t)
 	case f != nil && f.About().OnChange:

@@ -162,15 +162,28 @@ func activeAlert(s *config.Stream, of *config.Active, t Threshold) (rule, string
 // isTotal reports whether a figure adds up, from the beginning of a period on.
 func isTotal(f config.Figure) bool { return f != nil && f.About().Since != "" }
 
-// totalAlert makes the rule of a threshold of a running total. The alert says that the threshold is passed in this
-// period. The noise of a total is in the later ones too, so misses come one after another.
-func totalAlert(s *config.Stream, of config.Figure, t Threshold) (rule, string, error) {
-	about, series := of.About(), of.Series()[0]
+// totalAlert makes the rule of a threshold of a series of a running total, or of a distribution so far. The alert says
+// that the threshold is passed in this period. The noise of a total is in the later ones too, so misses come one after
+// another.
+func totalAlert(s *config.Stream, of config.Figure, place int, t Threshold) (rule, string, error) {
+	about, series := of.About(), of.Series()[place]
+	family := mechanisms.Statistic(series.Statistic).Family()
 	switch period := about.Since.Noun(); {
+	case family == mechanisms.OfRanks:
+		if err := withinBounds(s, t); err != nil {
+			return rule{}, "", err
+		}
+	case series.Statistic == string(mechanisms.Mode):
+		return rule{}, "", fmt.Errorf("%s: nothing bounds the error of a mode; want a quantile, a share or a count", t)
+	case series.Statistic == string(mechanisms.Share):
+		if at := t.Value.InexactFloat64(); at <= 0 || at >= 1 {
+			return rule{}, "", fmt.Errorf("%s: a share is a number from 0 to 1; want a threshold between them, such as "+
+				"0.05 for 5 %%", t)
+		}
 	case t.Below:
 		return rule{}, "", fmt.Errorf("%s: a running total begins at 0 in each %s, so it is always below at first; "+
 			"want --above, or a release of every window", t, period)
-	case series.Statistic == string(mechanisms.Count) && t.Value.IsNegative():
+	case family == mechanisms.OfUsers && t.Value.IsNegative():
 		return rule{}, "", fmt.Errorf("%s: a count is never below 0; want 0 or more", t)
 	}
 	b := band{miss: 0.05, known: nominal, basis: fmt.Sprintf("the published error of the total with ε %s in each %s",

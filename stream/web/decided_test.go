@@ -134,7 +134,7 @@ func (w *world) total(e *ledger.Entry, s *ledger.Continual) {
 			draws[g] = append(draws[g], new(big.Int))
 		}
 	}
-	s.Total.Draw(draws)
+	s.Draw(draws)
 }
 
 // watched decides a window of a stream with totals, watches or releases on change, and publishes it.

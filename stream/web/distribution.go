@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/louver/louver/mechanisms/histogram"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
 )
@@ -129,15 +130,7 @@ func (s distributions) draws(r outputs.Record) (epsilon json.Number, draws int64
 func (s distributions) describe(r outputs.Record) (distribution, error) {
 	d := distribution{Stream: r.Stream, Group: r.Group, Release: r.Release, WindowStart: r.WindowStart,
 		WindowEnd: r.WindowEnd, Users: r.Value, Windows: r.Windows, Ends: r.Buckets.Ends, Count: r.Buckets.Count}
-	epsilon, draws, err := s.draws(r)
-	if err != nil {
-		return d, err
-	}
-	of, err := epsilon.Float64()
-	if err != nil {
-		return d, err
-	}
-	e, err := r.Buckets.Estimate(r.Mechanism, of, draws)
+	e, err := s.estimate(r)
 	if err != nil {
 		return d, err
 	}
@@ -158,6 +151,26 @@ func (s distributions) describe(r outputs.Record) (distribution, error) {
 		d.High = append(d.High, math.Ceil(max(high, share)*digits)/digits)
 	}
 	return d, nil
+}
+
+// estimate returns what the numbers of a record say, with their noise.
+func (s distributions) estimate(r outputs.Record) (*histogram.Estimate, error) {
+	if r.Final != nil && r.Error95 != nil { // it is of the users so far
+		off, err := r.Error95.Float64()
+		if err != nil {
+			return nil, err
+		}
+		return r.Buckets.EstimateSoFar(r.Mechanism, off)
+	}
+	epsilon, draws, err := s.draws(r)
+	if err != nil {
+		return nil, err
+	}
+	of, err := epsilon.Float64()
+	if err != nil {
+		return nil, err
+	}
+	return r.Buckets.Estimate(r.Mechanism, of, draws)
 }
 
 // header names the columns of a distribution as CSV.

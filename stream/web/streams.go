@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -279,8 +280,8 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 		}
 		about := f.About()
 		for _, x := range f.Series() {
-			one := releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P), Above: optional(about.Above),
-				Below: optional(about.Below), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon),
+			one := releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P),
+				Above: optional(cmp.Or(about.Above, x.Above)), Below: optional(cmp.Or(about.Below, x.Below)), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon),
 				Delta: exactly(x.Delta), OnChange: about.OnChange, From: x.From}
 			if about.Objective.IsPositive() {
 				one.Objective = new(exactly(about.Objective))

@@ -111,8 +111,8 @@ func (r *releaseNode) checkDays() {
 func (h histograms) compute() {
 	for i := range h.releases {
 		r := &h.releases[i]
-		if !r.sound || !r.free() || h.of.Grid == nil {
-			continue
+		if !r.sound || !r.free() || h.of.Grid == nil || h.isSoFar(r.from) {
+			continue // one that is computed from the distribution so far is made with it
 		}
 		of := h.source(r)
 		if of == nil || of.Mechanism == nil { // it was refused
@@ -130,6 +130,11 @@ func (h histograms) compute() {
 		}
 		h.of.Add(f)
 	}
+}
+
+// isSoFar reports whether the distribution so far has this name.
+func (h histograms) isSoFar(name string) bool {
+	return slices.ContainsFunc(h.releases, func(r releaseNode) bool { return r.Name == name && r.soFar() })
 }
 
 // source returns the histogram that a release is computed from, or refuses it.

@@ -132,7 +132,7 @@ func TestWrongHistograms(t *testing.T) {
 			name + "[shape].zone: no roll-up is of whole days, and others begin at the same time in all zones; remove " +
 				"it, or add 1d to rollup"},
 		{"rollup: [1h, 1d]", "zone: UTC",
-			name + "[shape].zone: it means nothing without a rollup of whole days, such as rollup: [1d]"},
+			name + "[shape].zone: it means nothing without since: hour, midnight, monday or month, or a rollup of whole days, such as rollup: [1d]"},
 		{"rollup: [1h, 1d]", "rollup: [1d], zone: Europe/Munich",
 			name + `[shape].zone: "Europe/Munich" is no time zone; ` +
 				"want a name of the IANA database"},

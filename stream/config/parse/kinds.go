@@ -15,7 +15,8 @@ type releaseNode struct {
 	totalKeys
 	activeKeys
 	histogramKeys
-	sound bool // it has no faults of its own
+	figures []*releaseNode // those that are computed from the distribution so far
+	sound   bool           // it has no faults of its own
 }
 
 // releaseKind is a kind of figure that is written among the releases of a stream. Its keys are in the form of all
@@ -33,8 +34,9 @@ type releaseKind struct {
 	// make makes the figure of a sound release once the window, the groups and the budget of its stream are known. It
 	// is nil if the figure is made with the window's.
 	make func(r *releaseNode, s *config.Stream) config.Figure
-	// listed says that it needs groups that are listed.
-	listed bool
+	// listed says that it needs groups that are listed. cuts says that figures are computed from it, so that they decide
+	// where its buckets end.
+	listed, cuts bool
 }
 
 // releaseKinds are the kinds of figures among releases, beside those that are drawn in every window.
@@ -45,6 +47,8 @@ func releaseKinds() []releaseKind {
 			draws: true,
 			is:    func(r *releaseNode) bool { return r.publish == onChange },
 			make:  func(r *releaseNode, s *config.Stream) config.Figure { return r.change(s) }},
+		{Kind: config.Running, key: "since", check: (*releaseNode).checkSoFar, listed: true, cuts: true,
+			is: (*releaseNode).soFar, make: (*releaseNode).distribution},
 		{Kind: config.Running, key: "since", form: totalForm, check: (*releaseNode).checkTotal, listed: true,
 			is:   func(r *releaseNode) bool { return r.since != "" },
 			make: func(r *releaseNode, s *config.Stream) config.Figure { return r.total(s) }},

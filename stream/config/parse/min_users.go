@@ -44,8 +44,8 @@ func (m *minUsersNode) check(s *config.Stream) {
 			return
 		}
 	}
-	if of, ok := config.Of[*config.Total](s, m.Release); ok {
-		v.Refuse("%q is a running total, and counts the users of a whole period; %s", of.Name, want)
+	if f, _ := s.Named(m.Release); f != nil && f.Kind() == config.Running {
+		v.Refuse("%q is a running total, and counts the users of a whole period; %s", m.Release, want)
 		return
 	}
 	if of, ok := config.Of[*config.Active](s, m.Release); ok {

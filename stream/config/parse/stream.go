@@ -233,6 +233,9 @@ func (s *streamNode) drawReleases() {
 			continue
 		}
 		r.Query.ZCDP = s.Budget != nil && s.Budget.Delta.IsPositive()
+		if r.kind().cuts && r.sound && s.Grid != nil {
+			r.Query.Cuts, r.figures = from.cuts(r.Name), from.figuresFrom(r.Name)
+		}
 		if !r.kind().draws {
 			continue
 		}

@@ -19,9 +19,7 @@ import (
 
 var (
 	totalled = form.When{Key: "statistic", Is: texts(mechanisms.TotalStatistics())}
-	zoned    = form.When{Key: "statistic",
-		Is: append(texts(mechanisms.TotalStatistics()), string(mechanisms.Histogram))}
-	since = form.When{Key: "since", Is: units()}
+	since    = form.When{Key: "since", Is: units()}
 )
 
 func units() (all []string) {
@@ -42,9 +40,10 @@ var totalForm = form.Form{
 	{Name: "since", Absent: "figures of single windows", Only: totalled, Unless: "from", Example: "midnight",
 		Meaning: "makes it a running total: of users, or of what they add, so far in the `hour`, since `midnight` or " +
 			"`monday`, or in the `month`. Each window has a new value, and all of them together cost `epsilon` once " +
-			"a period. A user counts once in a period, in at most `max_groups` groups. It counts everybody",
+			"a period. A user counts once in a period, in at most `max_groups` groups. It counts everybody. Of a " +
+			"`histogram` it makes the distribution so far, in which a user counts with their first value",
 		Value: form.Into(form.OneOf(units()...), func(r *releaseNode, v string) { r.since = v })},
-	{Name: "zone", Fallback: "UTC", Only: zoned, Example: "Europe/Berlin",
+	{Name: "zone", Fallback: "UTC", Only: totalled, Example: "Europe/Berlin",
 		Meaning: "the time zone of the periods, by its name in the IANA database: those of `since`, or a `rollup` " +
 			"of whole days",
 		Value: form.Into(form.Prose(), func(r *releaseNode, v string) { r.zone = v })},
@@ -52,8 +51,8 @@ var totalForm = form.Form{
 		Meaning: "the time from one value to the next, with `since` or `active`: a multiple of `window.every`. Fewer " +
 			"values are more exact",
 		Value: form.Into(form.Duration(time.Second), func(r *releaseNode, v time.Duration) { r.update = v })},
-	{Name: "max_total", Absent: "1 for a count; a sum needs it", Only: since, Example: "5",
-		Meaning: "what one user adds in a period at most, in each group. Of a count: in how many windows they count; " +
+	{Name: "max_total", Absent: "1 for a count or a histogram; a sum needs it", Only: since, Example: "5",
+		Meaning: "what one user adds in a period at most, in each group. Else: in how many windows they count; " +
 			"above 1 its unit is `visits`. Of a sum: an amount, of either sign. The noise is proportional to it",
 		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
 			func(r *releaseNode, v decimal.Decimal) { r.maxTotal = &v })},
@@ -72,12 +71,12 @@ func (r *releaseNode) checkTotal() {
 		r.sound = false
 	}
 	_, rolled := r.Values["rollup"]
-	may := slices.Contains(zoned.Is, string(r.Query.Statistic)) // others have no zone at all, which was said
-	_, asked := r.Values["since"]                               // what it says may be wrong, which was said
+	may := slices.Contains(totalled.Is, string(r.Query.Statistic)) // others have no zone at all, which was said
+	_, asked := r.Values["since"]                                  // what it says may be wrong, which was said
 	if v, given := r.Values["zone"]; given && may && !asked && !rolled {
 		want := "since: " + form.List(units(), "or")
 		if r.Query.Statistic == mechanisms.Histogram {
-			want = "a rollup of whole days, such as rollup: [1d]"
+			want += ", or a rollup of whole days, such as rollup: [1d]"
 		}
 		v.Refuse("it means nothing without %s", want)
 		r.sound = false
@@ -89,6 +88,7 @@ func (r *releaseNode) total(s *config.Stream) *config.Total {
 	unit, every := period.Unit(r.since), s.Window.Every
 	t := &config.Total{Head: r.Head, Zone: r.zone, Update: r.update,
 		Query: mechanisms.TotalQuery{Statistic: r.Query.Statistic, Above: r.Query.Above, Below: r.Query.Below,
+			Buckets: r.Query.Buckets, Levels: r.Query.Levels, Cuts: r.Query.Cuts,
 			MaxTotal: r.maxTotal, Epsilon: r.Query.Epsilon, Mechanism: r.Query.Mechanism, ZCDP: r.Query.ZCDP,
 			Grid: s.Grid, Groups: int64(len(s.Groups))}}
 	if t.Update == 0 {

@@ -137,7 +137,7 @@ func TestDefinitionsOfTotals(t *testing.T) {
 func TestWrongTotals(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"statistic: count, since", "statistic: median, since",
-			"releases[today].since: median has no since; remove it, or use statistic: count or sum"},
+			"releases[today].since: median has no since; remove it, or use statistic: count, sum or histogram"},
 		{"since: midnight", "since: noon", `releases[today].since: "noon"; want hour, midnight, monday or month`},
 		{"since: midnight, ", "",
 			"releases[today].zone: it means nothing without since: hour, midnight, monday or month"},

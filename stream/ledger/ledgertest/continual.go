@@ -137,6 +137,7 @@ func Watchful(t *rapid.T, n int) *Partition {
 		}
 		if stream == "u" {
 			e.Continual = append(e.Continual, Total(t, e, definition, "tree", "0.25"))
+			e.Continual = append(e.Continual, SoFar(t, e, definition, "tree", "0.125"))
 		}
 		if stream == "c" { // its windows cost nothing
 			e.Price, e.Releases = nil, nil
@@ -144,7 +145,7 @@ func Watchful(t *rapid.T, n int) *Partition {
 		}
 		e.Continual[0].Last = rapid.IntRange(0, 30).Draw(t, "last") == 0
 		for _, o := range live.Open("b") {
-			stale := o.Stream == stream && (o.Name == "slow" || o.Name == "today" || stream == "c") &&
+			stale := o.Stream == stream && (o.Name == "slow" || o.Name == "today" || o.Name == "spread" || stream == "c") &&
 				o.Definition != definition
 			if lost := rapid.IntRange(0, 20).Draw(t, "unreadable") == 0; stale || lost {
 				e.Ended = append(e.Ended, o.Instance)

@@ -4,6 +4,8 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/running"
@@ -31,29 +33,60 @@ func Total(t T, e ledger.Entry, definition, mechanism, epsilon string) ledger.Co
 	}
 }
 
-// publish fills in what a session draws of a total.
-func publish(t T, e *ledger.Entry, s *ledger.Continual) {
+// SoFar is the distribution so far "spread" as a definition has it, for a window of an entry, with its median and the
+// number of users above 9. It has four buckets in two groups, and periods as [Total] has.
+func SoFar(t T, e ledger.Entry, definition, mechanism, epsilon string) ledger.Continual {
 	t.Helper()
-	strategy, err := s.Total.Strategy()
+	s := Total(t, e, definition, mechanism, epsilon)
+	of := record.Series{Name: "spread", Statistic: "histogram", Mechanism: mechanism, Unit: "visits",
+		Epsilon: Dec(epsilon), Buckets: &record.Buckets{Lower: Dec("0"), Upper: Dec("20"), Step: Dec("1"), Levels: 2,
+			Ends: []decimal.Decimal{Dec("3"), Dec("9"), Dec("20")}}}
+	s.Name, s.Total.Release = of.Name, of
+	s.SoFar, s.Total = &ledger.SoFar{Total: *s.Total, Figures: []record.Series{
+		{Name: "middle", Statistic: "median", P: Some("0.5"), Mechanism: mechanism, Unit: "ms", From: of.Name},
+		{Name: "over", Statistic: "count", Above: Some("9"), Mechanism: mechanism, Unit: "visits", From: of.Name},
+	}}, nil
+	strategy, err := s.SoFar.Strategy()
 	if err != nil {
 		t.Fatal(err)
 	}
-	draws := make([][]*big.Int, len(e.Groups))
+	s.Cost = []budget.Item{{Promise: strategy.Promise(), Times: 2}}
+	return s
+}
+
+// publish fills in what a session draws of a total.
+func publish(t T, e *ledger.Entry, s *ledger.Continual) {
+	t.Helper()
+	of, numbers := s.Sums(), 1
+	strategy, err := of.Strategy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.SoFar != nil {
+		numbers = 6
+	}
+	draws := make([][]*big.Int, len(e.Groups)*numbers)
 	for g := range draws {
-		for range strategy.Draws(s.Total.Leaf) {
+		for range strategy.Draws(of.Leaf) {
 			y := big.NewInt(e.WindowEnd.Unix()/60%17 + int64(g) - 5)
-			if s.Total.Release.Mechanism == "square_root" {
+			if of.Release.Mechanism == "square_root" {
 				y.Lsh(y, 32)
 			}
 			draws[g] = append(draws[g], y)
 		}
 	}
-	s.Total.Draw(draws)
+	s.Draw(draws)
 }
 
 // Totalled is a ledger of n windows of a stream that has nothing but a running total, in two groups. It begins in the
 // middle of a period. Its budget pays for two in any 15 minutes.
-func Totalled(t T, n int, mechanism string) []ledger.Entry {
+func Totalled(t T, n int, mechanism string) []ledger.Entry { return totalled(t, n, mechanism, Total) }
+
+// Spread is the same of a distribution so far.
+func Spread(t T, n int, mechanism string) []ledger.Entry { return totalled(t, n, mechanism, SoFar) }
+
+func totalled(t T, n int, mechanism string, of func(T, ledger.Entry, string, string, string) ledger.Continual,
+) []ledger.Entry {
 	t.Helper()
 	b := ledger.NewBooks()
 	var all []ledger.Entry
@@ -66,7 +99,7 @@ func Totalled(t T, n int, mechanism string) []ledger.Entry {
 		e := Plan{Stream: "s", Budget: "b", Epsilon: "0.05", Limit: limit}.Entry(i + 4)
 		e.Price, e.Releases = nil, nil
 		e.Groups = []ledger.Group{{Name: "eu"}, {Name: "us"}}
-		e.Continual = []ledger.Continual{Total(t, e, "d", mechanism, "1")}
+		e.Continual = []ledger.Continual{of(t, e, "d", mechanism, "1")}
 		Decide(t, b, &e, nil)
 		all = append(all, e)
 	}

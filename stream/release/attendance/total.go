@@ -32,9 +32,9 @@ type Total struct {
 	number       int64
 	since, until int64
 	allowance    *windows.Allowance
-	amounts      []int64        // what the window that has begun adds to each group
+	amounts      []int64        // what the window that has begun adds in each place of each group
 	leaf         int64          // the number of the leaf that is not finished
-	open         []running.Open // of each group: stretches that are not finished
+	open         []running.Open // of each number of each group: stretches that are not finished
 	pending      bool           // the leaf ends with the last window, and is not closed
 	window       int64          // the end of the window that has begun
 }
@@ -60,7 +60,8 @@ func (t *Total) Of() *config.Total { return t.of }
 // Leaf returns the number of the leaf that is not finished.
 func (t *Total) Leaf() int64 { return t.leaf }
 
-// Open returns each group's stretches that are not finished. They are secret: only noisy sums of them may be published.
+// Open returns the stretches that are not finished, of each number of each group. They are secret: only noisy sums of
+// them may be published.
 func (t *Total) Open() []running.Open { return t.open }
 
 // booked returns the open instance in the books.
@@ -72,8 +73,13 @@ func (t *Total) booked() (ledger.OpenTotal, bool) {
 func (t *Total) resume(number, since, until int64) {
 	t.number, t.since, t.until, t.leaf, t.pending = number, since, until, 1, false
 	t.allowance = windows.NewAllowance(t.of.Allowance())
-	t.amounts = make([]int64, len(t.stream.Groups))
-	t.open = make([]running.Open, len(t.stream.Groups))
+	t.amounts = make([]int64, len(t.stream.Groups)*t.of.Mechanism.Places())
+	t.open = t.nothing()
+}
+
+// nothing has empty stretches for each number of each group.
+func (t *Total) nothing() []running.Open {
+	return make([]running.Open, len(t.stream.Groups)*t.of.Mechanism.Numbers())
 }
 
 // forget drops what is known of an instance that has ended.
@@ -138,10 +144,10 @@ func (t *Total) join(m *windows.Merger) {
 }
 
 func (t *Total) end() {
-	for g, amount := range t.amounts {
-		if amount != 0 {
-			t.open[g] = t.of.Mechanism.Add(t.open[g], t.leaf, amount)
-		}
+	m := t.of.Mechanism
+	numbers, places := m.Numbers(), m.Places()
+	for g := range t.stream.Groups {
+		m.Enter(t.open[g*numbers:(g+1)*numbers], t.leaf, t.amounts[g*places:(g+1)*places])
 	}
 	t.pending = t.finishes(t.window)
 }
@@ -157,7 +163,11 @@ func (t *Total) bytes() int64 {
 	if t.allowance == nil {
 		return 0
 	}
-	return t.allowance.Bytes()
+	sum := t.allowance.Bytes()
+	for _, open := range t.open {
+		sum += 8 * int64(cap(open))
+	}
+	return sum
 }
 
 // users is how many users have counted in a group, over all groups.
@@ -170,8 +180,8 @@ func (t *Total) users() int {
 
 func (t *Total) remembers() time.Duration { return t.of.Calendar.Unit.Nominal() }
 
-// snapshot writes the number of the instance, the number of the leaf, the open stretches of each group, and then the
-// snapshot of the allowance. The numbers are varints.
+// snapshot writes the number of the instance, the number of the leaf, the open stretches of each number of each group,
+// and then the snapshot of the allowance. The numbers are varints.
 func (t *Total) snapshot() []byte {
 	t.close()
 	text := binary.AppendUvarint(nil, uint64(t.number))
@@ -203,14 +213,14 @@ func (t *Total) restore(end int64, text []byte) (fits bool, err error) {
 	if most := uint64(o.Leaf) + 1; leaf < 1 || leaf > most {
 		return false, fmt.Errorf("it is of leaf %d; want 1 to %d", leaf, most)
 	}
-	open := make([]running.Open, len(t.stream.Groups))
+	open := t.nothing()
 	for g := range open {
 		n, err := binary.ReadUvarint(in)
 		if err != nil {
 			return false, err
 		}
 		if n > uint64(in.Len()) {
-			return false, fmt.Errorf("%d stretches of group %d in %d bytes", n, g, in.Len())
+			return false, fmt.Errorf("%d stretches of number %d in %d bytes", n, g, in.Len())
 		}
 		for range n {
 			x, err := binary.ReadVarint(in)

@@ -25,7 +25,7 @@ type continual struct {
 	kind   kind
 }
 
-// kind is a [watcher], a [changer], a [total] or an [active].
+// kind is a [watcher], a [changer], a [total], a [soFar] or an [active].
 type kind interface {
 	// describe fills in what the definition says of the kind, and of a window before it is settled.
 	describe(s *ledger.Continual, w windows.Window)
@@ -44,6 +44,8 @@ func newContinual(s *config.Stream) (all []continual) {
 	for _, f := range s.Lasting() {
 		x := continual{Head: f.Heading(), cost: f.Cost(), noun: config.Kinds[f.Kind()].Noun}
 		switch of := f.(type) {
+		case *config.SoFar:
+			x.kind = soFar{total{s, of.Adds()}, of}
 		case config.Adder:
 			x.kind = total{s, of.Adds()}
 		case *config.Active:
@@ -97,6 +99,18 @@ func (t total) describe(s *ledger.Continual, w windows.Window) {
 		Since: record.Whole(time.Unix(0, since)), Until: record.Whole(time.Unix(0, until))}
 }
 
+// soFar describes a distribution so far.
+type soFar struct {
+	total
+	of *config.SoFar
+}
+
+func (f soFar) describe(s *ledger.Continual, w windows.Window) {
+	f.total.describe(s, w)
+	s.SoFar = &ledger.SoFar{Total: *s.Total, Figures: f.of.Computed()}
+	s.SoFar.Release, s.Total = f.of.Drawn(), nil
+}
+
 // drawLeaf draws what ends with the window of a settled entry.
 func drawLeaf(l attendance.Looking, e *ledger.Entry, random io.Reader, timed Timer) error {
 	switch t := l.Tracker.(type) {
@@ -126,7 +140,7 @@ func drawTotal(t *attendance.Total, step *ledger.Continual, e *ledger.Entry, ran
 		}
 		done()
 	}
-	s.Draw(draws)
+	step.Draw(draws)
 	return nil
 }
 

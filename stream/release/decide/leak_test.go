@@ -248,11 +248,12 @@ func TestNothingGetsPast(t *testing.T) {
 	typePaths(reflect.TypeFor[ledger.Entry](), "entry", all)
 	typePaths(reflect.TypeFor[record.Value](), "record", all)
 	for path := range all {
-		if slices.ContainsFunc(slices.Concat(ofHistograms, ofFound),
+		if slices.ContainsFunc(slices.Concat(ofHistograms, ofFound, ofSoFar),
 			func(begins string) bool { return strings.HasPrefix(path, begins) }) {
 			continue
 		}
 		if fields[path] == 0 && watchFields[path] == 0 && changeFields[path] == 0 && totalFields[path] == 0 && activeFields[path] == 0 &&
+			soFarFields[path] == 0 &&
 			!neverFilled[strings.TrimPrefix(path, "record.")] {
 			t.Errorf("%s is not classed: may it depend on the configuration alone, or on what was drawn too?", path)
 		}
@@ -277,6 +278,8 @@ func TestNothingGetsPast(t *testing.T) {
 			[]string{"record.Changed", "entry.Continual.Change.Fired"}},
 		"active users":   {lately, 4, activeFields, activeNeverFilled, []string{"entry.Continual.Active.Groups.Draw"}},
 		"running totals": {totalled, 4, totalFields, totalNeverFilled, []string{"entry.Continual.Total.Groups.Draws."}},
+		"distributions so far": {distributed, 4, soFarFields, nil,
+			[]string{"entry.Continual.SoFar.Groups.Values.Numbers.Raw."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scripts := play(t, c.yaml, c.scripts)
@@ -374,8 +377,8 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 				p.draws[i].mechanism = counter{p.draws[i].mechanism}
 			}
 		}
-		for i := range config.All[*config.Total](p.stream) {
-			m := config.All[*config.Total](p.stream)[i].Mechanism
+		for _, of := range config.All[config.Adder](p.stream) {
+			m := of.Adds().Mechanism
 			m.Strategy = scriptedTotal{m.Strategy, random, leaks}
 		}
 		for _, of := range config.All[*config.Active](p.stream) {

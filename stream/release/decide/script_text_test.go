@@ -234,6 +234,19 @@ func shownSteps(e ledger.Entry) string {
 				}
 				add("%s=%s", e.Groups[i].Name, value)
 			}
+		case s.SoFar != nil && s.Looks():
+			add("since %s", moment(s.SoFar.Since.Time))
+			for i, g := range s.SoFar.Groups {
+				text := fmt.Sprint(g.Values[0].Numbers.Raw)
+				for at, v := range g.Values[1:] {
+					says := "withheld"
+					if v.Value != nil {
+						says = v.Value.String()
+					}
+					text += fmt.Sprintf(" (%s %s)", s.SoFar.Figures[at].Name, says)
+				}
+				add("%s=%s", e.Groups[i].Name, text)
+			}
 		case s.Total != nil && s.Looks():
 			add("since %s", moment(s.Total.Since.Time))
 			for i, g := range s.Total.Groups {

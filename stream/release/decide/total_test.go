@@ -31,6 +31,8 @@ streams:
       - {name: today, statistic: count, since: midnight, update: UPDATE, epsilon: 1000000}
       - {name: visits, statistic: count, since: monday, max_total: 3, epsilon: 1000000}
       - {name: amount, statistic: sum, since: midnight, update: UPDATE, max_total: 12, epsilon: 1000000}
+      - {name: spread, statistic: histogram, since: midnight, update: UPDATE, buckets: [3, 5], epsilon: 1000000}
+      - {name: p50, statistic: median, from: spread}
     output: {topic: out}
     budget: {epsilon: LIMIT, per: 24h}
     on_exhausted: withhold
@@ -47,22 +49,26 @@ func (c *capWorld) checkTotals(t rapid.TB, real testing.TB) (restarts int) {
 				if s.Instance != armed[s.Name]+1 {
 					t.Fatalf("%s: instance %d follows %d", s.Name, s.Instance, armed[s.Name])
 				}
-				if armed[s.Name]++; armed[s.Name] > 1 && !s.Total.Since.Equal(periodOf(c.p, s.Name, e)) {
+				if armed[s.Name]++; armed[s.Name] > 1 && !s.Sums().Since.Equal(periodOf(c.p, s.Name, e)) {
 					restarts++
 				}
 			}
-			if !s.Looks() || len(s.Total.Groups) == 0 {
+			if !s.Looks() || !s.Sums().Finishes(s, e) {
 				continue
 			}
 			for u := range capUsers {
 				n := int64(0)
-				for start := s.Total.Since.UnixNano(); start < e.WindowEnd.UnixNano(); start += int64(
+				for start := s.Sums().Since.UnixNano(); start < e.WindowEnd.UnixNano(); start += int64(
 					c.p.schedule.Every) {
 					if c.came[start][u] {
 						n++
 					}
 				}
 				want := map[string]int64{"today": min(n, 1), "visits": min(n, 3), "amount": min(5*n, 12)}[s.Name]
+				if s.SoFar != nil {
+					c.checkDistribution(t, s, e, u, min(n, 1))
+					continue
+				}
 				if got := s.Total.Groups[u].Value; got.IntPart() != want {
 					t.Fatalf("%s at %s, since %s: user %d counts %s, want %d", s.Name, e.WindowEnd, s.Total.Since,
 						u, got, want)
@@ -71,6 +77,18 @@ func (c *capWorld) checkTotals(t rapid.TB, real testing.TB) (restarts int) {
 		}
 	}
 	return restarts
+}
+
+// checkDistribution compares a distribution so far with the users of a group: all values are 5, the end of the second of
+// four buckets.
+func (c *capWorld) checkDistribution(t rapid.TB, s ledger.Continual, e ledger.Entry, u int, want int64) {
+	values := s.SoFar.Groups[u].Values
+	if n := values[0].Numbers.Raw; !slices.Equal(n, []int64{0, want, 0, 0}) || values[0].Value.IntPart() != want {
+		t.Fatalf("%s at %s, since %s: user %d counts %v, want %d", s.Name, e.WindowEnd, s.SoFar.Since, u, n, want)
+	}
+	if v := values[1].Value; (v != nil) != (want > 0) || v != nil && (v.IntPart() < 4 || v.IntPart() > 5) {
+		t.Fatalf("the median of %d users with the value 5 is %s", want, v)
+	}
 }
 
 // periodOf is the start of the calendar's period that holds the window of an entry.
@@ -87,7 +105,7 @@ func TestTheSameUsersAreInTotals(t *testing.T) {
 	withheld := 0
 	history := func(r *rapid.T) {
 		p := programOf(t, strings.NewReplacer("UPDATE", rapid.SampledFrom([]string{"1h", "5h"}).Draw(r, "update"),
-			"LIMIT", rapid.SampledFrom([]string{"1000000000", "4000000"}).Draw(r, "limit")).Replace(totals))
+			"LIMIT", rapid.SampledFrom([]string{"1000000000", "5000000"}).Draw(r, "limit")).Replace(totals))
 		c := &capWorld{p: p, came: map[int64][capUsers]bool{}, savedTotals: map[string][]byte{}}
 		disturbed{capWorld: c, steps: 80, commits: 8, away: 1,
 			save: func(d *decider) {
@@ -141,6 +159,23 @@ func TestFingerprintsOfTotals(t *testing.T) {
 	second := programOf(t, strings.Replace(text, "0.001", "0.002", 1))
 	if totalOf(first, "today").Definition != totalOf(second, "today").Definition {
 		t.Fatal("another release changes the fingerprint of a total")
+	}
+	distribution := func(change ...string) string {
+		of, ok := config.Of[*config.SoFar](programOf(t, strings.NewReplacer(change...).Replace(text)).stream, "spread")
+		if !ok {
+			t.Fatal("no distribution")
+		}
+		return of.Definition
+	}
+	if distribution() != distribution("{name: p50, statistic: median, from: spread}", "{name: p9, statistic: quantile, "+
+		"p: 0.9, from: spread}") {
+		t.Error("another quantile changes the fingerprint of a distribution")
+	}
+	for _, change := range [][2]string{{"[3, 5]", "[3, 6]"}, {"buckets: [3, 5]", "levels: 2, buckets: [3, 5]"},
+		{"{name: p50, statistic: median, from: spread}", "{name: p50, statistic: count, above: 7, from: spread}"}} {
+		if distribution() == distribution(change[0], change[1]) {
+			t.Errorf("%s leaves the fingerprint of a distribution as it is", change[1])
+		}
 	}
 	for _, change := range [][2]string{{"max_total: 3", "max_total: 2"}, {"u5", "u6"}, {"upper: 10", "upper: 11"},
 		{"grace: 10s", "grace: 11s"}, {"contribution: last", "contribution: max"}, {"since: monday", "since: month"}} {
@@ -199,6 +234,6 @@ func TestSnapshotsOfTotals(t *testing.T) {
 
 // totalOf is a total of a program's stream.
 func totalOf(p *program, name string) *config.Total {
-	t, _ := config.Of[*config.Total](p.stream, name)
-	return t
+	t, _ := config.Of[config.Adder](p.stream, name)
+	return t.Adds()
 }

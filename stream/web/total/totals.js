@@ -91,16 +91,17 @@ export class Totals {
    *
    * If the truth were the same, the difference would be that of two noises. By their laws a total is off by x times the reach of its
    * published band with the probability e^(−3x) at most, where it is a single Laplace number, and less where it is a sum of several. The
-   * difference of two is beyond 2.5 times the root of the sum of the squared errors in fewer than 1 of 1,000 cases.
+   * difference of two is beyond 2.5 times the root of the sum of the squared errors in fewer than 1 of 1,000 cases. Nothing is known of the
+   * difference of two figures from a histogram.
    * @param {Object} stream
    * @param {import("./lines.js").Line} line
    * @param {import("./figures.js").Figure} figure
    */
   text(stream, line, figure) {
-    const total = stream.releases.find((r) => r.release === figure.release)?.total;
+    const { total, from: histogram } = stream.releases.find((r) => r.release === figure.release) ?? {};
     const found = (earlier[total?.since] ?? []).map(([name, step]) => ({ name, then: past(total, line.figures, figure, step) })).filter(({ then }) => then);
     const text = found.map(({ name, then }) => `${name} by then ${figureText(then).value} ${figureText(then).error}`).join(", ");
-    const beyond = found.filter(({ then }) => Math.abs(figure.value - then.value) > 2.5 * Math.hypot(reach(figure), reach(then))).map(({ name }) => name);
+    const beyond = histogram ? [] : found.filter(({ then }) => Math.abs(figure.value - then.value) > 2.5 * Math.hypot(reach(figure), reach(then))).map(({ name }) => name);
     if (beyond.length === 0) return text;
     const which = found.length === 1 ? "such a difference" : beyond.length > 1 ? "either difference" : `such a difference from ${beyond[0]}`;
     return `${text} (noise alone makes ${which} in fewer than 1 of 1,000 cases)`;

@@ -150,6 +150,8 @@ func (s *streamReport) describe(of *config.Stream, f config.Figure, public forec
 		s.Totals = append(s.Totals, describeTotal(of, f, public.Users))
 	case *config.Active:
 		s.Actives = append(s.Actives, describeActive(of, f, public.Users))
+	case *config.SoFar:
+		s.Totals = append(s.Totals, describeTotal(of, f, public.Users))
 	case *config.Watch:
 		s.Watches = append(s.Watches, describeWatch(of, f, public.Users))
 	case *config.Change:

@@ -26,6 +26,8 @@ type totalReport struct {
 	Worst     cli.Digits   `json:"epsilon_at_most"`
 	Errors    totalErrors  `json:"error_95"`
 	Memory    *totalMemory `json:"memory"`
+	// Quantiles are those that are computed from a distribution so far.
+	Quantiles []quantileNeeds `json:"quantiles,omitempty"`
 
 	of          *config.Total
 	each, worst cost.Loss // of a period, and of all that a period of the budget touches
@@ -49,10 +51,18 @@ type totalMemory struct {
 	Most  int64 `json:"most"`
 }
 
+// quantileNeeds says about how many users a quantile of a distribution so far needs at the end of its period.
+type quantileNeeds struct {
+	Release string `json:"release"`
+	Rough   int64  `json:"rough_from"`
+	Useful  int64  `json:"useful_from"`
+}
+
 // bytesOfUser is what an allowance takes for a user and group.
 const bytesOfUser = 50
 
-func describeTotal(s *config.Stream, t *config.Total, expected int64) totalReport {
+func describeTotal(s *config.Stream, f config.Adder, expected int64) totalReport {
+	t := f.Adds()
 	limit, m := s.Budget.Limit, t.Mechanism
 	x := totalReport{of: t, Release: t.Name, Statistic: string(t.Query.Statistic), Mechanism: m.Name(),
 		Since: string(t.Calendar.Unit), Zone: t.Zone, Update: config.Duration(t.Update), Leaves: t.Query.Leaves,
@@ -64,6 +74,12 @@ func describeTotal(s *config.Stream, t *config.Total, expected int64) totalRepor
 	}
 	if limit.Per > 0 {
 		x.nominal = int64((limit.Per-1)/t.Calendar.Unit.Nominal()) + 2
+	}
+	if of, ok := f.(*config.SoFar); ok {
+		for _, q := range of.Quantiles() {
+			rough, useful := m.Needs(q.Query.Probabilities()[0], t.Query.Leaves)
+			x.Quantiles = append(x.Quantiles, quantileNeeds{q.Name, about(rough), about(useful)})
+		}
 	}
 	x.Epsilon, x.Worst = cli.NewDigits(x.each.Epsilon), cli.NewDigits(x.worst.Epsilon)
 	if expected > 0 {
@@ -104,6 +120,16 @@ func totalText(t *config.Total, unit string) string {
 	}
 	q := t.Query
 	switch {
+	case q.Statistic == mechanisms.Histogram:
+		first := ""
+		if q.MaxTotal == nil {
+			first = " by their first value"
+		}
+		buckets := "the buckets " + q.Buckets.String()
+		if t.Mechanism != nil {
+			buckets = cli.Plural(int64(t.Mechanism.Buckets.Len()), "bucket")
+		}
+		return fmt.Sprintf("counts users in %s%s, %s", buckets, first, most)
 	case q.Statistic == mechanisms.Sum:
 		return fmt.Sprintf("adds up values, of one user at most %s", cli.WithUnit(q.MaxTotal.String(), unit))
 	case q.Above == nil && q.Below == nil:
@@ -131,7 +157,15 @@ func (x totalReport) print(w *bytes.Buffer, expected int64) {
 	fmt.Fprintf(w, "  total %s %s, %s\n", x.Release, x.what, sinceText(period.Unit(x.Since), x.Zone))
 	fmt.Fprintf(w, "    a value every %s, usually %d each %s, drawn by %s\n", x.Update, x.Leaves,
 		period.Unit(x.Since).Noun(), x.Mechanism)
-	fmt.Fprintf(w, "    error, 95 %%: %s\n", x.Errors.text(x.unit))
+	of := ""
+	if x.of.Mechanism.Buckets != nil {
+		of = " of the number of all " + x.unit
+	}
+	fmt.Fprintf(w, "    error%s, 95 %%: %s\n", of, x.Errors.text(x.unit))
+	for _, q := range x.Quantiles {
+		fmt.Fprintf(w, "    %s is noise below about %s so far, and useful from about %s on; at the end of the %s\n",
+			q.Release, users(q.Rough), users(q.Useful), period.Unit(x.Since).Noun())
+	}
 	noun := period.Unit(x.Since).Noun()
 	fmt.Fprintf(w, "    costs one user %s in each %s, however many values it has", x.each, noun)
 	switch {
@@ -148,6 +182,9 @@ func (x totalReport) print(w *bytes.Buffer, expected int64) {
 			"time, up to %s if each window has others\n", bytesText(m.Least), users(expected), bytesText(m.Most))
 	}
 }
+
+// about is a number with two digits: more are not known.
+func about(n int64) int64 { return twoDigits(float64(n)).IntPart() }
 
 // bytesText writes an amount of memory.
 func bytesText(n int64) string {

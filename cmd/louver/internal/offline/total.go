@@ -141,7 +141,7 @@ func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedul
 			return err
 		}
 		m.Close(open, leaf)
-		e.Continual[0].Total.Draw([][]*big.Int{draws})
+		e.Continual[0].Draw([][]*big.Int{draws})
 		if err := errors.Join(state.Finish(&e), state.Add(e, nil, -1)); err != nil {
 			return err
 		}

@@ -1,0 +1,76 @@
+package parse
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/louver/louver/stream/config"
+)
+
+// spread is the distribution of a day, and two figures from it.
+const (
+	spread  = "{name: spread, statistic: histogram, since: midnight, zone: Europe/Berlin, buckets: {scale: 3}, epsilon: 1}"
+	spread9 = "{name: spread9, statistic: quantile, p: 0.9, from: spread}"
+	slow9   = "{name: slow9, statistic: share, above: 801, from: spread}"
+)
+
+func TestSoFar(t *testing.T) {
+	s := parse(t, withTotals(slow9, spread, spread9)).Streams[0]
+	of, ok := config.Of[*config.SoFar](s, "spread")
+	if !ok || len(config.All[*config.Total](s)) != 0 || len(s.Lasting()) != 1 {
+		t.Fatalf("%v, %d figures that last", ok, len(s.Lasting()))
+	}
+	// Figures are part of the distribution, and decide where its buckets end. They cost nothing.
+	var names []string
+	for _, x := range of.Series() {
+		names = append(names, x.Name+" "+x.From+" "+x.Unit+" "+x.Mechanism+" "+x.Epsilon.String())
+	}
+	if got, want := strings.Join(names, ", "), "spread  users tree 2, slow9 spread  tree 0, spread9 spread ms tree 0"; got != want {
+		t.Errorf("%s; want %s", got, want)
+	}
+	if _, found := of.Mechanism.Buckets.EndAt(801); !found || of.Mechanism.Buckets.Levels() != 2 {
+		t.Errorf("no bucket of %v ends at 801", of.Mechanism.Buckets.Ends())
+	}
+	if f, place := s.Named("spread9"); f != config.Figure(of) || place != 2 {
+		t.Errorf("spread9 is the series %d of %v", place, f)
+	}
+	if c := of.Cost(); c.AtMost != 3 || c.Per != config.PerPeriod || c.Items[0].Epsilon.String() != "1" || c.Items[0].Times != 2 {
+		t.Errorf("it costs %+v", c)
+	}
+	if p := of.WithDelta(true).Series()[0]; p.Mechanism != "square_root" || p.Buckets == nil {
+		t.Errorf("with a δ it is drawn by %s", p.Mechanism)
+	}
+}
+
+func TestWrongSoFar(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"buckets: {scale: 3}", "buckets: {scale: 3}, rollup: [1d]",
+			"releases[spread].rollup: given, but since is midnight: it adds up all windows already, each user once"},
+		{"buckets: {scale: 3}", "buckets: {scale: 3}, last: [1h]",
+			"releases[spread].last: given, but since is midnight: it adds up all windows already"},
+		{"buckets: {scale: 3}", "buckets: {scale: 3}, update: 7m",
+			"releases[spread].update: 7m; want a multiple of window.every, 15m, up to 24h"},
+		{"buckets: {scale: 3}", "buckets: {scale: 3}, max_total: 2000",
+			"releases[spread].max_total: 2000; want a whole number of windows from 1 to 1000"},
+		{"buckets: {scale: 3}", "buckets: {scale: 3}, mechanism: histogram",
+			`releases[spread].mechanism: "histogram"; want one of those of totals: tree or square_root`},
+		{"buckets: {scale: 3}", "buckets: {scale: 3}, publish: on_change", "releases[spread].publish: histogram has no publish"},
+		{"buckets: {scale: 3}, ", "", "releases[spread].buckets: missing"},
+		{"buckets: {scale: 3}", "buckets: [100, 90]", "releases[spread].buckets: 90; want ends that ascend"},
+		{"above: 801", "above: 801, objective: 0.99",
+			"releases[slow9].objective: the users so far are added up already, and an objective adds up windows"},
+		{"above: 801", "above: 801, since: midnight", "releases[slow9].since: share has no since"},
+		{"from: spread}", "from: sprad}", `releases[slow9].from: "sprad" is not a release of this stream; did you mean "spread"?`},
+		{"size: 15m, every: 15m", "size: 30m, every: 15m", "releases[spread].since: midnight, but windows overlap"},
+		{"release: users", "release: spread", `min_users.release: "spread" is a running total`},
+		{"release: users", "release: slow9", `min_users.release: "slow9" is a running total`},
+		{"name: slow9", "name: users", `the name "users" is taken by another release`},
+	} {
+		text := strings.Replace(withTotals(slow9, spread), c.old, c.new, 1)
+		key, _, _ := strings.Cut(c.want, ": ")
+		_, err := File("s.yaml", []byte(text), noVariables)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), key+": ") > 1 {
+			t.Errorf("%s → %s:\n%v\nwant %q in one line", c.old, c.new, err, c.want)
+		}
+	}
+}
