@@ -113,6 +113,18 @@ func TestActiveUsersBeginAnewAfterAGap(t *testing.T) {
 	}
 }
 
+// TestUnpaidLeaf: a budget of 60 hours that has enough for one day pays for no leaf of the second, and ends the instance.
+func TestUnpaidLeaf(t *testing.T) {
+	books, limit := ledger.NewBooks(), ledgertest.Limit("1", 60*time.Hour)
+	for hour := 1; hour <= 28; hour++ {
+		e := ledgertest.Hour(t, hour, limit, "d")
+		ledgertest.Decide(t, books, &e, nil)
+		if s := e.Continual[0]; (hour < 25) != s.Looks() || e.Standing.BudgetSpent.GreaterThan(limit.Epsilon) {
+			t.Errorf("hour %d: reason %q, ε %s", hour, s.Reason, e.Standing.BudgetSpent)
+		}
+	}
+}
+
 // What one reads from the records of an output costs the same as what the ledger says.
 func TestPublishedActiveUsers(t *testing.T) {
 	books, seen, limit := ledger.NewBooks(), ledger.NewBooks(), ledgertest.Limit("10", 50*time.Hour)
