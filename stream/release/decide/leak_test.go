@@ -125,6 +125,8 @@ var ofHistograms = []string{"entry.Continual.Change.Release.Buckets.", "entry.Co
 	"entry.Continual.Active.Release.Buckets.", "entry.Continual.Active.Release.From",
 	"entry.Continual.Active.Release.Above", "entry.Continual.Active.Release.Below",
 	"entry.Continual.Active.Release.Rollups",
+	"entry.Continual.Change.Release.Last", "entry.Continual.Total.Release.Last", "entry.Continual.Active.Release.Last",
+	"entry.Continual.Change.Release.Over", "entry.Continual.Total.Release.Over", "entry.Continual.Active.Release.Over",
 	// Only clipped figures of a window have these.
 	"entry.Continual.Change.Values.Figure.Outside.", "entry.Rollups.Groups.Values.Outside.",
 	// A roll-up has no others.
@@ -253,7 +255,7 @@ func TestNothingGetsPast(t *testing.T) {
 			continue
 		}
 		if fields[path] == 0 && watchFields[path] == 0 && changeFields[path] == 0 && totalFields[path] == 0 && activeFields[path] == 0 &&
-			soFarFields[path] == 0 &&
+			soFarFields[path] == 0 && lastFields[path] == 0 &&
 			!neverFilled[strings.TrimPrefix(path, "record.")] {
 			t.Errorf("%s is not classed: may it depend on the configuration alone, or on what was drawn too?", path)
 		}
@@ -278,6 +280,9 @@ func TestNothingGetsPast(t *testing.T) {
 			[]string{"record.Changed", "entry.Continual.Change.Fired"}},
 		"active users":   {lately, 4, activeFields, activeNeverFilled, []string{"entry.Continual.Active.Groups.Draw"}},
 		"running totals": {totalled, 4, totalFields, totalNeverFilled, []string{"entry.Continual.Total.Groups.Draws."}},
+		"the newest time, all groups together and objectives": {lastly, 6, lastFields, lastNeverFilled,
+			[]string{"entry.Together.Values.Numbers.Raw.", "entry.Rollups.Together.Values.Numbers.Raw.",
+				"entry.Objectives.Over.Sums.", "record.Over.Users"}},
 		"distributions so far": {distributed, 4, soFarFields, nil,
 			[]string{"entry.Continual.SoFar.Groups.Values.Numbers.Raw."}},
 	} {

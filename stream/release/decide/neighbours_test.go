@@ -44,13 +44,16 @@ func TestNeighboursCostWhatIsCharged(t *testing.T) {
 	}
 }
 
-// counter leaks: it releases the exact number of users.
+// counter leaks: it releases the exact number of users, and a histogram has it in the first bucket.
 type counter struct{ mechanisms.Mechanism }
 
 func (m counter) Draw(s *mechanisms.Sample, given mechanisms.Public, random io.Reader) (mechanisms.Draw, error) {
 	d, err := m.Mechanism.Draw(s, given, random)
 	if m.Counts() {
 		d.Values[0].Number = s.Users()
+	}
+	if len(d.Raw) > 0 {
+		d.Raw[0] = s.Users()
 	}
 	return d, err
 }
