@@ -34,6 +34,10 @@ func TestAllowanceByBruteForce(t *testing.T) {
 				}
 				return value
 			}}
+		places := rapid.IntRange(1, 3).Draw(t, "places")
+		if places > 1 || rapid.Bool().Draw(t, "one place by name") {
+			rule.Places, rule.Place = places, func(value int64) int { return int(value+5) % places }
+		}
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		windows := 6
 		var events []visit
@@ -63,7 +67,7 @@ func TestAllowanceByBruteForce(t *testing.T) {
 					values[e.user][e.group] = e.value
 				}
 			}
-			got := make([]int64, len(groups))
+			got := make([]int64, len(groups)*places)
 			m := NewMerger(spec, int64(r.IntN(2000)))
 			m.Restrict(func(u UserHash) bool { return u[0]%2 == 0 }) // has no influence
 			m.Visit(func(u UserHash, seen []Contribution) { a.Visit(u, seen, got) })
@@ -75,7 +79,7 @@ func TestAllowanceByBruteForce(t *testing.T) {
 				}
 			}
 
-			want := make([]int64, len(groups))
+			want := make([]int64, len(groups)*places)
 			for u, of := range values {
 				var order []int
 				for g := range of {
@@ -101,7 +105,7 @@ func TestAllowanceByBruteForce(t *testing.T) {
 					if adds < 0 {
 						size = -size
 					}
-					want[g] += size
+					want[g*places+int(of[g]+5)%places] += size
 				}
 			}
 			if !slices.Equal(got, want) {

@@ -30,6 +30,17 @@ func TestPlanOfTotals(t *testing.T) {
 		{append(bounds, "--above", "80", "--window", "15m", "--epsilon", "1"), []string{"value above 80", "± 24 users"}},
 		{append(bounds, "--statistic", "sum", "--max-total", "500", "--epsilon", "1"),
 			[]string{"adds up values", "± 7345"}},
+		// Of a distribution also how many users its quantiles need, which check says as well.
+		{append(bounds, "--statistic", "histogram", "--buckets", "10,20,50", "--window", "15m", "--epsilon", "1",
+			"--users", "5000"), []string{"counts users in 5 buckets by their first value, each once, since midnight",
+			"the number of all users", "of the day, quantiles from it are rough / useful", "users on, and with 5000:",
+			"180 / 830: useful", "600 / 3000: useful", "6000 / 30000: noise"}},
+		{append(bounds, "--statistic", "histogram", "--buckets", "10,20,50", "--window", "15m", "--epsilon", "1",
+			"--json"), []string{`"statistic": "histogram"`, `"release": "p99"`, `"rough_from": 6000`,
+			`"useful_from": 30000`}},
+		{append(bounds, "--statistic", "histogram", "--buckets", "10,20,50", "--window", "15m", "--epsilon", "1",
+			"--max-total", "5"), []string{"each in at most 5 windows", "the number of all visits",
+			"910 / 4200"}},
 	} {
 		got := commandLine(t, "", append([]string{"plan", "--since", "midnight"}, c.args...)...)
 		for _, want := range c.want {
@@ -48,9 +59,15 @@ func TestPlanOfTotals(t *testing.T) {
 		{[]string{"--since", "midnight", "--error", "0.1"}, "--error 0.1 is out of reach"},
 		{[]string{"--since", "midnight", "--error", "2%"},
 			"--error 2% with --since; want a number of users, such as 20"},
-		{[]string{"--since", "midnight", "--statistic", "median"}, "--statistic median; want --statistic count or sum"},
+		{[]string{"--since", "midnight", "--statistic", "median"}, "--statistic median; want --statistic count, sum or histogram"},
 		{[]string{"--since", "midnight", "--statistic", "sum"}, "--since without --lower, --upper and --step"},
 		{[]string{"--since", "midnight", "--watch", "users_below: 5"}, "--since with --watch"},
+		{[]string{"--since", "midnight", "--statistic", "histogram"}, "--statistic histogram without --buckets; want"},
+		{[]string{"--since", "midnight", "--statistic", "histogram", "--buckets", "1,2"},
+			"--since without --lower, --upper and --step"},
+		{[]string{"--since", "midnight", "--buckets", "1,2"}, "--buckets with --statistic count; want it with histogram"},
+		{append(bounds, "--since", "midnight", "--statistic", "histogram", "--buckets", "10", "--users", "-1"),
+			"--users -1; want at least 1"},
 		{[]string{"--update", "1h"}, "--max-total or --update without --since"},
 	} {
 		if got := commandLine(t, "", append([]string{"plan"}, c.args...)...); got.code != 2 ||

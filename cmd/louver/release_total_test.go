@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 )
@@ -62,6 +63,61 @@ func TestReleaseTotal(t *testing.T) {
 		if last := lines[len(lines)-1]; !strings.HasPrefix(last, "2026-11-21T00:00:00Z ") {
 			t.Errorf("%s: ends with %s", name, last)
 		}
+	}
+}
+
+// TestReleaseDistributionSoFar: with an ε as large as this the numbers of all buckets are exact. A user is in the bucket
+// of what they had in their first window, or with --max-total in one for each of several windows.
+func TestReleaseDistributionSoFar(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("ts,who,spent\n2026-11-19T08:00:00Z,u0,9\n") // the day before
+	for u := range 60 {                                        // in hour u mod 24, and then with another value in the next but one
+		fmt.Fprintf(&b, "2026-11-20T%02d:10:00Z,u%d,%d\n", u%24, u, u%10)
+		if u%24 < 22 {
+			fmt.Fprintf(&b, "2026-11-20T%02d:10:00Z,u%d,%d\n", u%24+2, u, 9-u%10)
+		}
+	}
+	bucket := func(value int) int { return []int{0, 0, 0, 1, 1, 2, 2, 2, 2, 3}[value] } // up to 2, 4, 8 and 10
+	for most := 1; most <= 2; most++ {
+		got := commandLine(t, b.String(), totalToday("--window", "1h", "--statistic", "histogram", "--buckets", "2,4,8",
+			"--lower", "0", "--upper", "10", "--step", "1", "--epsilon", "20000", "--max-total", fmt.Sprint(most))...)
+		want := ""
+		for hour := range 24 {
+			counts := make([]int, 5)
+			for u := range 60 {
+				if u%24 <= hour {
+					counts[bucket(u%10)]++
+				}
+				if most == 2 && u%24 < 22 && u%24+2 <= hour {
+					counts[bucket(9-u%10)]++
+				}
+			}
+			for i, end := range []string{"2", "4", "8", "10", "+Inf"} {
+				bound := "± 1" // half of a user, which is rounded up
+				if counts[i] <= 1 {
+					bound = fmt.Sprintf("(at most %d)", counts[i]+1)
+				}
+				want += fmt.Sprintf("%s le=%s %d %s\n", time.Date(2026, 11, 20, hour+1, 0, 0, 0, time.UTC).Format(
+					time.RFC3339), end, counts[i], bound)
+			}
+		}
+		if got.code != 0 || got.err != "" || got.out != want {
+			t.Errorf("max_total %d: %d, %q, %s\nwant %s", most, got.code, got.err, got.out, want)
+		}
+	}
+	got := commandLine(t, b.String(), totalToday("--window", "1h", "--statistic", "histogram", "--buckets", "scale:1",
+		"--levels", "2", "--lower", "0", "--upper", "10000", "--step", "1", "--epsilon", "20000", "--json")...)
+	lines := strings.Split(strings.TrimSpace(got.out), "\n")
+	for _, want := range []string{`"statistic":"histogram","mechanism":"tree","since":"2026-11-20T00:00:00Z","value":60,`,
+		`"window_end":"2026-11-21T00:00:00Z"`, `"error_95":1,"low":59,"high":61,`, `"buckets":{"le":[`, `"coarse":[54,6,0,0,0]`,
+		`"final":true,"epsilon":20000}`} {
+		if last := lines[len(lines)-1]; got.code != 0 || len(lines) != 24 || !strings.Contains(last, want) {
+			t.Errorf("%d, %q, %d lines, the last one %s; want %s", got.code, got.err, len(lines), last, want)
+		}
+	}
+	if strings.Contains(got.out, "smoothed") {
+		t.Errorf("a distribution has no smoothed value: %s", lines[0])
 	}
 }
 
@@ -132,11 +188,18 @@ func TestReleaseTotalRefuses(t *testing.T) {
 		{append(one, "--watch", "users_below: 5"), "--since with --watch"},
 		{append(one, "--repeat", "2"), "--repeat"},
 		{append(one, "--p", "0.5"), "--since with --p; want it without"},
-		{append(one, "--statistic", "mode"), "--since with --statistic mode; want --statistic count or sum"},
-		{append(one, "--statistic", "median"), "--since with --statistic median; want --statistic count or sum"},
+		{append(one, "--statistic", "mode"), "--since with --statistic mode; want --statistic count, sum or histogram"},
+		{append(one, "--statistic", "median"), "--since with --statistic median; want --statistic count, sum or histogram"},
 		{append(one, "--statistic", "sum", "--max-total", "5"), "--lower, --upper, --step missing"},
 		{append(one, "--statistic", "sum", "--lower", "0", "--upper", "9", "--step", "1"),
 			"--max-total missing; want the amount"},
+		{append(one, "--buckets", "1,2"), "--buckets with --statistic count; want it with histogram"},
+		{append(one, "--statistic", "histogram"), "--statistic histogram without --buckets; want --buckets"},
+		{append(one, "--statistic", "histogram", "--buckets", "1,2"), "--lower, --upper, --step missing"},
+		{append(one, "--statistic", "histogram", "--buckets", "1,2", "--above", "1"), "--above with --statistic histogram"},
+		{append(one, "--statistic", "histogram", "--buckets", "1,20", "--lower", "0", "--upper", "9", "--step", "1"),
+			"--buckets"},
+		{append(one, "--statistic", "histogram", "--buckets", "1,2", "--repeat", "2"), "--repeat"},
 		{append(one, "--max-total", "1.5"), "--max-total 1.5; want a whole number of windows"},
 		{append(one, "--mechanism", "square_root"), "--since with --mechanism square_root; want tree"},
 		{append(one, "--user", ""), "--since without --user; want the column of the users"},

@@ -56,6 +56,8 @@ other way round: it says which ε, or how many users, it takes to reach an error
   louver plan --watch "above: 2000, more_than: 0.01" --window 1m \
     --users 5000 --lower 0 --upper 60000 --step 1
   louver plan --since midnight --window 15m --error 20
+  louver plan --since midnight --statistic histogram --buckets scale:3 \
+    --epsilon 1 --users 50000 --lower 0 --upper 60000 --step 1
   louver plan --active 15m --window 5m --error 100
   louver plan --statistic groups --epsilon 0.5 --delta 0.00000001 \
     --names-per-user 8

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -24,8 +25,8 @@ import (
 
 // planTotalFlags say what running total to forecast.
 type planTotalFlags struct {
-	Since    string        `group:"total" placeholder:"PERIOD" help:"Forecast a running total, of users or with --statistic sum of amounts: in the hour, since midnight or monday, or in the month. Without --epsilon: for several ε, or for the one with which the error is never more than --error."`
-	MaxTotal *cli.Number   `group:"total" placeholder:"X" help:"The most that one user adds in a period: a number of windows for a count, an amount for a sum."`
+	Since    string        `group:"total" placeholder:"PERIOD" help:"Forecast a running total, of users, or with --statistic sum of amounts or histogram of users by value: in the hour, since midnight or monday, or in the month. Without --epsilon: for several ε, or for the one with which the error is never more than --error."`
+	MaxTotal *cli.Number   `group:"total" placeholder:"X" help:"The most that one user adds in a period: a number of windows, for a sum an amount."`
 	Update   time.Duration `group:"total" placeholder:"D" help:"Time from one value of the total to the next. Absent: that of --window."`
 }
 
@@ -38,6 +39,36 @@ type plannedTotal struct {
 	Charge    []record.Charge `json:"charge"`
 	Lost      cli.Digits      `json:"epsilon_lost"`
 	LostDelta cli.Digits      `json:"delta_lost"`
+	// Quantiles are some that can be computed from a distribution so far.
+	Quantiles []quantileNeeds `json:"quantiles,omitempty"`
+}
+
+// usualQuantiles are those of which the plan of a distribution says how many users they need.
+var usualQuantiles = []string{"p50", "p90", "p99"}
+
+// quantilesOf says how many users the usual quantiles need at the end of a period; nil for a total of one number.
+func quantilesOf(leaves int64, m *mechanisms.Total) (all []quantileNeeds) {
+	for _, name := range usualQuantiles {
+		if m.Buckets != nil {
+			p := decimal.RequireFromString("0." + strings.TrimPrefix(name, "p"))
+			all = append(all, needsAtTheEnd(name, p, leaves, m))
+		}
+	}
+	return all
+}
+
+// text says from how many users on the quantile is rough and useful, and what it is with those that are expected.
+func (q quantileNeeds) text(expected int64) string {
+	text := fmt.Sprintf("%d / %d", q.Rough, q.Useful)
+	switch {
+	case expected == 0:
+		return text
+	case expected < q.Rough:
+		return text + ": noise"
+	case expected < q.Useful:
+		return text + ": rough"
+	}
+	return text + ": useful"
 }
 
 // planTotal forecasts a running total.
@@ -47,7 +78,7 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 		return cli.UsageError(err)
 	}
 	var plans []plannedTotal
-	var mechanism string
+	var m *mechanisms.Total
 	var wanted decimal.Decimal
 	if c.Error != "" {
 		if wanted, err = decimal.NewFromString(c.Error); err != nil || !wanted.IsPositive() {
@@ -57,15 +88,13 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 	}
 	for _, epsilon := range c.totalEpsilons(q, wanted) {
 		q.Epsilon = epsilon
-		m, err := mechanisms.NewTotal(q)
-		if err != nil {
+		if m, err = mechanisms.NewTotal(q); err != nil {
 			return cli.UsageError(err)
 		}
 		price := budget.Item{Promise: m.Promise(), Times: int64(c.MaxGroups)}
 		lost := cost.Alone(price)
 		plans = append(plans, plannedTotal{cli.NewDigits(epsilon), errorsOf(q.Leaves, m),
-			record.Charged([]budget.Item{price}), cli.NewDigits(lost.Epsilon), cli.NewDigits(lost.Delta)})
-		mechanism = m.Name()
+			record.Charged([]budget.Item{price}), cli.NewDigits(lost.Epsilon), cli.NewDigits(lost.Delta), quantilesOf(q.Leaves, m)})
 	}
 	if len(plans) == 0 {
 		return cli.UsageError(fmt.Errorf("--error %s is out of reach; want a larger error, --update or a smaller "+
@@ -73,9 +102,9 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 	}
 	if c.JSON {
 		return cli.WriteJSON(app.Out, map[string]any{"since": c.Since, "statistic": q.Statistic,
-			"mechanism": mechanism, "max_groups": c.MaxGroups, "values_in_a_period": q.Leaves, "plans": plans})
+			"mechanism": m.Name(), "max_groups": c.MaxGroups, "values_in_a_period": q.Leaves, "plans": plans})
 	}
-	return c.printTotals(app, q, plans)
+	return c.printTotals(app, config.Total{Query: q, Mechanism: m}, plans)
 }
 
 // totalQuery returns the total that the flags describe, without its ε.
@@ -89,6 +118,9 @@ func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
 	unit, update := period.Unit(c.Since), cmp.Or(c.Update, c.Window)
 	if !slices.Contains(period.Units(), unit) {
 		return q, fmt.Errorf("--since %s; want hour, midnight, monday or month", c.Since)
+	}
+	if c.Users < 0 {
+		return q, fmt.Errorf("--users %d; want at least 1", c.Users)
 	}
 	if c.MaxGroups < 1 {
 		return q, fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups)
@@ -135,10 +167,10 @@ func (c *PlanCommand) totalEpsilons(q mechanisms.TotalQuery, wanted decimal.Deci
 	return []decimal.Decimal{epsilon(i)}
 }
 
-func (c *PlanCommand) printTotals(app *cli.App, q mechanisms.TotalQuery, plans []plannedTotal) error {
+func (c *PlanCommand) printTotals(app *cli.App, of config.Total, plans []plannedTotal) error {
 	var out bytes.Buffer
+	q := of.Query
 	unit, noun := q.Unit(""), period.Unit(c.Since).Noun()
-	of := config.Total{Query: q}
 	fmt.Fprintf(&out, "a total that %s, %s, with a value every %s: usually %d each %s\n", totalText(&of, ""),
 		sinceText(period.Unit(c.Since), ""), config.Duration(cmp.Or(c.Update, c.Window)), q.Leaves, noun)
 	var rows [][]string
@@ -149,9 +181,15 @@ func (c *PlanCommand) printTotals(app *cli.App, q mechanisms.TotalQuery, plans [
 		}
 		rows = append(rows, row)
 	}
+	if of.Mechanism.Buckets != nil {
+		fmt.Fprintf(&out, "errors are of the number of all %s\n", unit)
+	}
 	head := []string{"ε", "a user loses in a " + noun, "error after a quarter", "after half", "at the end",
 		"never more than"}
 	if err := cli.WriteTable(&out, app.Width(), head, rows); err != nil {
+		return err
+	}
+	if err := c.printQuantiles(&out, app.Width(), noun, unit, plans); err != nil {
 		return err
 	}
 	if p := plans[0]; p.Charge[0].Kind == privacy.ZCDP {
@@ -164,4 +202,26 @@ func (c *PlanCommand) printTotals(app *cli.App, q mechanisms.TotalQuery, plans [
 	}
 	_, err := io.WriteString(app.Out, app.Fold(out.String()))
 	return err
+}
+
+// printQuantiles says of a distribution so far how many users its quantiles need.
+func (c *PlanCommand) printQuantiles(out io.Writer, width int, noun, unit string, plans []plannedTotal) error {
+	var rows [][]string
+	for _, p := range plans {
+		row := []string{p.Epsilon.String()}
+		for _, q := range p.Quantiles {
+			row = append(row, q.text(c.Users))
+		}
+		rows = append(rows, row)
+	}
+	if len(rows[0]) == 1 {
+		return nil
+	}
+	with := ""
+	if c.Users > 0 {
+		with = fmt.Sprintf(", and with %d", c.Users)
+	}
+	fmt.Fprintf(out, "at the end of the %s, quantiles from it are rough / useful from about this number of %s on%s:\n",
+		noun, unit, with)
+	return cli.WriteTable(out, width, append([]string{"ε"}, usualQuantiles...), rows)
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
@@ -58,6 +60,12 @@ type quantileNeeds struct {
 	Useful  int64  `json:"useful_from"`
 }
 
+// needsAtTheEnd is about how many users a quantile needs after the last leaf.
+func needsAtTheEnd(name string, p decimal.Decimal, leaves int64, m *mechanisms.Total) quantileNeeds {
+	rough, useful := m.Needs(p, leaves)
+	return quantileNeeds{name, about(rough), about(useful)}
+}
+
 // bytesOfUser is what an allowance takes for a user and group.
 const bytesOfUser = 50
 
@@ -77,8 +85,7 @@ func describeTotal(s *config.Stream, f config.Adder, expected int64) totalReport
 	}
 	if of, ok := f.(*config.SoFar); ok {
 		for _, q := range of.Quantiles() {
-			rough, useful := m.Needs(q.Query.Probabilities()[0], t.Query.Leaves)
-			x.Quantiles = append(x.Quantiles, quantileNeeds{q.Name, about(rough), about(useful)})
+			x.Quantiles = append(x.Quantiles, needsAtTheEnd(q.Name, q.Query.Probabilities()[0], t.Query.Leaves, m))
 		}
 	}
 	x.Epsilon, x.Worst = cli.NewDigits(x.each.Epsilon), cli.NewDigits(x.worst.Epsilon)

@@ -158,13 +158,10 @@ func (f QueryFlags) TotalQuery(unit period.Unit, update time.Duration, most *Num
 		return q, fmt.Errorf("--since with --statistic %s; want --statistic %s: other statistics have no running total",
 			statistic, english.WordSeries(statisticNames(totals), "or"))
 	}
-	if statistic == mechanisms.Histogram {
-		return q, errors.New("--since with --statistic histogram; want a streams file: louver check forecasts a " +
-			"distribution so far that it names")
-	}
 	asked, err := f.query(statistic)
 	leaves := func(d time.Duration) int64 { return int64((d + update - 1) / update) }
 	q = mechanisms.TotalQuery{Statistic: statistic, Above: asked.Above, Below: asked.Below, Mechanism: f.Mechanism,
+		Buckets: asked.Buckets, Levels: asked.Levels,
 		Period: running.Period{Leaves: leaves(unit.Nominal()), Longest: leaves(unit.Longest())}}
 	if most != nil {
 		q.MaxTotal = &most.Decimal

@@ -154,14 +154,19 @@ func (d *draws) off(from mechanisms.Draw, v mechanisms.Value) string {
 // buckets appends a line for each bucket of a histogram: its end, and the number of users that is shown.
 func (d *draws) buckets(lines []byte, drawn mechanisms.Draw) []byte {
 	e := d.estimate(drawn)
-	x := d.distribution(drawn, e)
+	return bucketLines(lines, "", d.distribution(drawn, e), e, d.beside)
+}
+
+// bucketLines appends a line for each bucket of a distribution, which begins so. If beside is true, the line also says
+// how far off the number may be.
+func bucketLines(lines []byte, begin string, x *record.Distribution, e *histogram.Estimate, beside bool) []byte {
 	for i, n := range x.Count {
 		end := "+Inf"
 		if x.Ends[i] != nil {
 			end = x.Ends[i].String()
 		}
-		lines = fmt.Appendf(lines, "le=%s %d", end, n)
-		if d.beside {
+		lines = fmt.Appendf(lines, "%sle=%s %d", begin, end, n)
+		if beside {
 			_, off := e.Count(func(bucket int) bool { return bucket == i })
 			if float64(n) > off {
 				lines = fmt.Appendf(lines, " ± %.0f", off)

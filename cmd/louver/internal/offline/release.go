@@ -73,6 +73,8 @@ time of --from:
     --epsilon 1 --from 2026-11-20T12:00:00Z \
     --user id --value ms --time time requests.csv
 
+With --statistic histogram it is the distribution so far: each value is a line for each bucket.
+
 With --statistic groups it finds the names that many users share, such as the pages of a site. For each one found, it
 prints a noisy number of users and the name. It says nothing about the others. A user counts for --max-groups of their
 names, each of which costs them ε and δ:

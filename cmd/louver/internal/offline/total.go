@@ -28,10 +28,10 @@ import (
 
 // totalFlags say what running total to draw.
 type totalFlags struct {
-	Since    string        `group:"total" placeholder:"PERIOD" help:"Print a running total of users, or with --statistic sum of amounts, in the period that holds --from: hour, midnight, monday or month. All its values together cost ε once."`
+	Since    string        `group:"total" placeholder:"PERIOD" help:"Print a running total of users, of amounts (--statistic sum) or a histogram, in the period that holds --from: hour, midnight, monday or month. All values together cost ε once."`
 	Zone     string        `rare:"" group:"total" placeholder:"NAME" help:"Time zone of the period, and of times that name none, such as Europe/Berlin. Absent: UTC."`
 	Update   time.Duration `rare:"" group:"total" placeholder:"D" help:"Time from one value to the next, a multiple of --window. Absent: that of --window."`
-	MaxTotal *cli.Number   `rare:"" group:"total" placeholder:"X" help:"The most that one user adds in the period: a number of windows for a count, an amount for a sum."`
+	MaxTotal *cli.Number   `rare:"" group:"total" placeholder:"X" help:"The most that one user adds in the period: a number of windows, for a sum an amount."`
 }
 
 // misplacedTotal returns a flag that was given and has no meaning without --since, or "".
@@ -78,7 +78,7 @@ func (c *ReleaseCommand) totalling() (*config.Total, windows.Schedule, error) {
 		return fail("--since with --watch, --to, --repeat, --hold, --at-most or --expected-users; want it without them")
 	}
 	for _, p := range mechanisms.Parameters() {
-		if _, given := c.Given(p); given && p.Name != "above" && p.Name != "below" {
+		if _, given := c.Given(p); given && !slices.Contains([]string{"above", "below", "buckets", "levels"}, p.Name) {
 			return fail("--since with --%s; want it without, as it is no parameter of a total", cli.FlagOf(p.Name))
 		}
 	}
@@ -113,40 +113,42 @@ func (c *ReleaseCommand) totalling() (*config.Total, windows.Schedule, error) {
 	return of, s, s.Validate()
 }
 
-// grow goes through the windows of a period in order, and prints a total at the end of each leaf. The ledger's own code
-// computes it, in memory, as that of a stream whose windows are the leaves.
+// grow goes through the windows of a period in order, and prints a total, or that of each bucket, at the end of each
+// leaf. The ledger's own code computes it, in memory, as that of a stream whose windows are the leaves.
 //
-// Privacy: the allowance lets a user add Most to all leaves in all, in absolute amounts, for which the mechanism
-// promises ε. Which leaves there are depends on the flags alone.
+// Privacy: the allowance lets a user add Most to all leaves and buckets in all, in absolute amounts, for which the
+// mechanism promises ε. Which leaves there are depends on the flags alone.
 func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedule, bags map[int64]*windows.Bag) error {
 	m, allowance, starts := of.Mechanism, windows.NewAllowance(of.Allowance()), slices.Sorted(maps.Keys(bags))
 	state := ledger.NewState("offline", 0)
-	var open running.Open
+	amounts, open := make([]int64, m.Places()), make([]running.Open, m.Numbers())
 	for leaf, begin := int64(1), s.Start; begin < s.End; leaf++ {
 		end := min(begin+int64(of.Update), s.End)
 		for ; len(starts) > 0 && starts[0] < end; starts = starts[1:] {
-			amounts := make([]int64, 1)
+			clear(amounts)
 			bags[starts[0]].Visit(func(u windows.UserHash, seen []windows.Contribution) {
 				allowance.Visit(u, seen, amounts)
 			})
-			open = m.Add(open, leaf, amounts[0])
+			m.Enter(open, leaf, amounts)
 		}
 		e := leafEntry(of, s, begin, end)
 		err := state.Settle(&e)
 		if err != nil {
 			return err
 		}
-		draws, err := m.Draw(open, leaf, rand.Reader)
-		if err != nil {
-			return err
+		draws := make([][]*big.Int, len(open))
+		for i, of := range open {
+			if draws[i], err = m.Draw(of, leaf, rand.Reader); err != nil {
+				return err
+			}
+			m.Close(of, leaf)
 		}
-		m.Close(open, leaf)
-		e.Continual[0].Draw([][]*big.Int{draws})
+		e.Continual[0].Draw(draws)
 		if err := errors.Join(state.Finish(&e), state.Add(e, nil, -1)); err != nil {
 			return err
 		}
 		for _, f := range e.Values() {
-			if err := c.sayTotal(out, of, f); err != nil {
+			if err := c.sayTotal(out, of, f, leaf); err != nil {
 				return err
 			}
 		}
@@ -159,28 +161,36 @@ func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedul
 func leafEntry(of *config.Total, s windows.Schedule, begin, end int64) ledger.Entry {
 	at := func(t int64) record.Second { return record.Whole(time.Unix(0, t)) }
 	items := of.Cost().Items
+	adds := ledger.Total{Release: of.Drawn(), Leaves: of.Query.Leaves, Longest: of.Mechanism.Longest(),
+		Update: int64(of.Update.Seconds()), Most: of.Mechanism.Most, Unit: of.Mechanism.Scale.Length(1),
+		Since: at(s.Start), Until: at(s.End)}
+	figure := ledger.Continual{Name: of.Name, Definition: of.Name, Cost: items}
+	if of.Mechanism.Buckets == nil {
+		figure.Total = &adds
+	} else {
+		adds.Release = (&config.SoFar{Total: *of}).Drawn()
+		figure.SoFar = &ledger.SoFar{Total: adds}
+	}
 	return ledger.Entry{Stream: of.Name, Budget: of.Name, Output: of.Name, WindowStart: at(begin).Time,
 		WindowEnd: at(end).Time, Every: of.Update, Limit: budget.Limit{Epsilon: of.Query.Epsilon},
-		Groups: []ledger.Group{{}}, Continual: []ledger.Continual{{Name: of.Name, Definition: of.Name, Cost: items,
-			Total: &ledger.Total{Release: of.Drawn(), Leaves: of.Query.Leaves, Longest: of.Mechanism.Longest(),
-				Update: int64(of.Update.Seconds()), Most: of.Mechanism.Most, Unit: of.Mechanism.Scale.Length(1),
-				Since: at(s.Start), Until: at(s.End)}}}}
+		Groups: []ledger.Group{{}}, Continual: []ledger.Continual{figure}}
 }
 
 // grown is a value of a total, in JSON, with the names of an output record. Epsilon is that of all values together.
 type grown struct {
-	Start     string          `json:"window_start"`
-	End       string          `json:"window_end"`
-	Statistic string          `json:"statistic"`
-	Mechanism string          `json:"mechanism"`
-	Since     string          `json:"since"`
-	Value     json.Number     `json:"value"`
-	Raw       *json.Number    `json:"raw,omitempty"`
-	Smoothed  record.Smoothed `json:"smoothed"`
-	Error     json.Number     `json:"error_95"`
+	Start     string           `json:"window_start"`
+	End       string           `json:"window_end"`
+	Statistic string           `json:"statistic"`
+	Mechanism string           `json:"mechanism"`
+	Since     string           `json:"since"`
+	Value     json.Number      `json:"value"`
+	Raw       *json.Number     `json:"raw,omitempty"`
+	Smoothed  *record.Smoothed `json:"smoothed,omitempty"`
+	Error     json.Number      `json:"error_95"`
 	*record.BandFields
-	Final   bool        `json:"final"`
-	Epsilon json.Number `json:"epsilon"`
+	Buckets *record.Distribution `json:"buckets,omitempty"`
+	Final   bool                 `json:"final"`
+	Epsilon json.Number          `json:"epsilon"`
 }
 
 // bandOfUsers is the band of a number of users, which is never below 0.
@@ -188,13 +198,20 @@ func bandOfUsers(value, off decimal.Decimal) *ledger.Band {
 	return ledger.NewBand(ledger.Value{Value: &value, Error95: &off}, false, ledger.Limits{Least: &decimal.Zero})
 }
 
-func (c *ReleaseCommand) sayTotal(out io.Writer, of *config.Total, f record.Value) error {
+// sayTotal prints the total after a leaf.
+func (c *ReleaseCommand) sayTotal(out io.Writer, of *config.Total, f record.Value, leaf int64) error {
 	end := cli.Instant(f.WindowEnd)
 	if c.JSON {
 		return json.NewEncoder(out).Encode(grown{Start: cli.Instant(f.WindowStart), End: end, Statistic: f.Statistic,
-			Mechanism: f.Mechanism, Since: cli.Instant(*f.Since), Value: *f.Value, Raw: f.Raw, Smoothed: *f.Smoothed,
-			Error: *f.Error95, BandFields: f.BandFields, Final: *f.Final,
+			Mechanism: f.Mechanism, Since: cli.Instant(*f.Since), Value: *f.Value, Raw: f.Raw, Smoothed: f.Smoothed,
+			Error: *f.Error95, BandFields: f.BandFields, Buckets: f.Buckets, Final: *f.Final,
 			Epsilon: json.Number(of.Query.Epsilon.String())})
+	}
+	if x := f.Buckets; x != nil {
+		m := of.Mechanism
+		e := m.Buckets.Estimate(x.Raw, x.Coarse, mechanisms.TotalNoise(m, leaf), 1)
+		_, err := out.Write(bucketLines(nil, end+" ", x, e, true))
+		return err
 	}
 	bound := cli.BoundInWords(f)
 	if strings.HasPrefix(bound, "at most") {
