@@ -63,7 +63,7 @@ func TestAuditBeginsAtTheCheckpoint(t *testing.T) {
 }
 
 // TestADevelopmentLedgerIsRefused: an entry of another version stops each command that needs the ledger, with one line
-// that says where it is and what to do.
+// that says where it is and what to do, once.
 func TestADevelopmentLedgerIsRefused(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Fake(t)
@@ -92,7 +92,7 @@ func TestADevelopmentLedgerIsRefused(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(got.err), "\n")
 		last := lines[len(lines)-1]
 		if got.code != cli.ExitPrivacyStop || !strings.Contains(last, where) || !strings.Contains(last, what) ||
-			strings.Count(got.err, "louver: ") != 1 {
+			strings.Count(got.err, "louver: ") != 1 || strings.Count(got.err, what) != 1 {
 			t.Errorf("%q: code %d, %s", args, got.code, got.err)
 		}
 	}

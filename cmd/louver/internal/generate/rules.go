@@ -45,7 +45,7 @@ days. If there may be more than three, a warning says so. An alert with more tha
   promtool check rules louver-rules.yaml
 
 Figures from a histogram are named like others. Those of its roll-ups have the period in their name, such as
-checkout-latency/p99.1h.
+checkout-latency/p99.1h. Those over the newest hour, new with every window, are named like checkout-latency/p99.last_1h.
 
 With --behind a running total is compared with what it was a day or a week before, at the same time after its period
 began. The margin follows from the published errors of both, and is so wide that noise alone raises the alarm less than

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 	"github.com/louver/louver/stream/kafka/topics"
+	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/publish"
@@ -182,7 +184,7 @@ func (s *Service) work(ctx context.Context, engine *stream.Service, shown *publi
 		working.Go(func() error {
 			reader := cluster.Follower(s.Conn, nil, engine.Health.Retrying)
 			err := restore(ctx, reader, s.AppID, s.Streams, shown.gauges, s.Now)
-			if err != nil && ctx.Err() == nil {
+			if err != nil && ctx.Err() == nil && !s.stopsFor(err) {
 				s.Log.Warn("the ledger cannot be read: the public metrics show only what is published from now on, "+
 					"and no sums of objectives", zap.Error(err))
 			}
@@ -191,6 +193,13 @@ func (s *Service) work(ctx context.Context, engine *stream.Service, shown *publi
 		return working.Wait()
 	})
 	return group.Wait()
+}
+
+// stopsFor reports whether a stage reads the ledger and stops for the same fault, so that it need not be told twice: an
+// entry of another version.
+func (s *Service) stopsFor(err error) bool {
+	return errors.Is(err, ledger.ErrVersion) &&
+		(slices.Contains(s.Stages, stream.Release) || slices.Contains(s.Stages, stream.Publish))
 }
 
 // overdue is closed when the timeout has passed after ctx ended.
