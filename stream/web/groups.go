@@ -167,7 +167,8 @@ func (n *names) see(e *series) {
 	n.newest.groups[e.group] = true
 }
 
-// list returns what is known about the groups of a stream, those with the most users first.
+// list returns what is known about the groups of a stream, those with the most users first. All groups together stand
+// behind those that are listed, as in streams whose file lists them.
 func (s source) list(stream string, n *names) groupList {
 	l := groupList{Stream: stream, From: n.from, Other: n.other, Groups: []groupInfo{}}
 	if n.asOf != 0 {
@@ -208,7 +209,7 @@ func (s source) list(stream string, n *names) groupList {
 	slices.SortFunc(l.Groups, func(x, y groupInfo) int {
 		listed := func(g groupInfo) int {
 			switch {
-			case g.Together:
+			case g.Listed && !g.Together:
 				return 2
 			case g.Listed:
 				return 1

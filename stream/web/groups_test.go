@@ -409,6 +409,37 @@ func village(t *testing.T, groups, hours int) *visits {
 	return v
 }
 
+// All groups together stand behind the groups that are listed, and before those that left. They have a card of their
+// own.
+func TestFoundGroupsTogether(t *testing.T) {
+	v := newVisits(t, 100, epoch)
+	v.discover(1, map[string]int64{"/shoes": 214, "/hats": 60})
+	v.discover(5, map[string]int64{"/shoes": 150})
+	v.streams[0].Together = "everywhere"
+	v.window(20)
+	record := strings.Replace(ofAll("pages", "slow", 0), `"all"`, `"everywhere"`, 1)
+	end := epoch.Add(5 * time.Hour)
+	for _, at := range []struct{ was, is time.Time }{{epoch.Add(time.Minute + 5*time.Second), end.Add(5 * time.Second)},
+		{epoch.Add(time.Minute), end}} {
+		record = strings.ReplaceAll(record, at.was.Format(time.RFC3339), at.is.Format(time.RFC3339))
+	}
+	v.publish(0, strings.Replace(record, `"incomplete"`, fmt.Sprintf(`"list":%q,"incomplete"`,
+		end.Format(time.RFC3339)), 1))
+	var order []string
+	l := v.list(t, 5)
+	for _, g := range l.Groups {
+		order = append(order, fmt.Sprint(g.Group, g.Listed))
+	}
+	want(t, "groups", order, []string{"/shoestrue", "/true", "everywheretrue", "/hatsfalse"})
+	want(t, "listed", l.Listed, 2)
+	s := &restartable{T: t, handler: v.served(5)}
+	s.start()
+	b := browse(t, s.address)
+	b.run(chromedp.Navigate("http://" + s.address + "/#/?show=pages/slow"))
+	b.complete()
+	b.until(`[...document.querySelectorAll(".card .group")].map((e) => e.textContent).join() === "(other),/shoes,/,everywhere"`)
+}
+
 // The page shows the groups with the most users as cards, all in a list with a search, and each on its own. Their names
 // are text, never markup.
 func TestGroupsInBrowser(t *testing.T) {

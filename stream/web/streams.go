@@ -23,6 +23,8 @@ type streamInfo struct {
 	Description string   `json:"description"`
 	Unit        string   `json:"unit"`
 	Groups      []string `json:"groups"`
+	// Together is the name of all groups together, "" if that is not published. It is the last of Groups.
+	Together string `json:"together,omitempty"`
 	// MaxGroups is how many groups of a window one user counts in; null if unknown.
 	MaxGroups *int `json:"max_groups"`
 	// MaxWindows is how many windows of a period one user counts in; null if in all, or if unknown.
@@ -209,9 +211,19 @@ func (l listing) infos() []streamInfo {
 		all[i].schedule(s, l.now())
 	}
 	for i := range all {
+		all[i].addTogether()
 		all[i].addSilences(l.store)
 	}
 	return all
+}
+
+// addTogether puts all groups together behind the groups, as the records of a window are. Found groups are elsewhere.
+func (s *streamInfo) addTogether() {
+	if s.Together == "" || s.Discovery != nil {
+		return
+	}
+	is := func(group string) bool { return group == s.Together }
+	s.Groups = append(slices.DeleteFunc(slices.Clone(s.Groups), is), s.Together)
 }
 
 // addSilences adds which groups are silent, of those that have figures now.
@@ -253,7 +265,7 @@ func infoOf(s *config.Stream) streamInfo {
 	seconds := func(d time.Duration) *int64 { return new(int64(d / time.Second)) }
 	g := s.Grid
 	info := streamInfo{Stream: s.Name, Declared: true, Description: s.Description, Unit: s.Unit, Groups: s.Groups,
-		MaxGroups:    new(s.MaxGroups),
+		Together: s.Together, MaxGroups: new(s.MaxGroups),
 		Window:       windowInfo{seconds(s.Window.Size), seconds(s.Window.Every), seconds(s.Window.Grace)},
 		Bounds:       &boundsInfo{exactly(g.Lower()), exactly(g.Upper()), exactly(g.Step())},
 		Contribution: string(s.Contribution), Where: codec.InWords(s.Input.Where), Budget: s.Budget.Name,
@@ -306,6 +318,9 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 func (s *streamInfo) learn(f *point) {
 	if s.Discovery == nil && !slices.Contains(s.Groups, f.series.group) {
 		s.Groups = append(slices.Clone(s.Groups), f.series.group)
+	}
+	if f.series.together {
+		s.Together = f.series.group
 	}
 	newer := s.Newest == nil || f.end > s.Newest.Unix()
 	if newer {

@@ -3,8 +3,11 @@ package web
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 )
 
 func TestStreams(t *testing.T) {
@@ -81,4 +84,54 @@ func TestSilentStreams(t *testing.T) {
 	s = get()
 	want(t, "users are back", s.Silent, nil)
 	want(t, "groups", s.SilentGroups, []silentGroup{{"us", silenceInfo{epoch.Add(5 * time.Minute), 33}}})
+}
+
+// ofAll is a record of all groups together.
+func ofAll(stream, release string, window int) string {
+	return strings.Replace(text(stream, "all", release, window, "900"), `"incomplete":false`,
+		`"incomplete":false,"together":true`, 1)
+}
+
+// All groups together are the last of the groups, whether a file or a record names them.
+func TestAllGroupsTogetherAreTheLast(t *testing.T) {
+	streams := parsed(t, strings.NewReplacer("groups: [eu, us]\n", "groups: [eu, us]\n    together: all\n",
+		"statistic: quantiles, p: [0.9, 0.99]", "statistic: histogram, buckets: [10, 50]").Replace(streamsFile))
+	w := newWorld(t, 1<<20)
+	groups := func() (all []string) {
+		var got struct{ Streams []streamInfo }
+		if err := json.Unmarshal([]byte(ask(t, served(w, streams, epoch), "/api/v1/streams")), &got); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range got.Streams {
+			all = append(all, fmt.Sprint(s.Stream, s.Groups, s.Together))
+		}
+		return all
+	}
+	want(t, "before the first record", groups(), []string{"fast[eu us all]all", "hopping[]"})
+	for _, stream := range []string{"fast", "foreign"} {
+		w.publish(0, ofAll(stream, "slow", 1))
+		w.publish(0, text(stream, "us", "slow", 1, "400"))
+	}
+	want(t, "with records", groups(), []string{"fast[eu us all]all", "hopping[]", "foreign[us all]all"})
+}
+
+// The page has a card of all groups together only for figures that they have.
+func TestCardOfAllGroupsInBrowser(t *testing.T) {
+	w := newWorld(t, 1<<20)
+	w.publish(0, ofAll("s", "slow", 5))
+	for _, group := range []string{"eu", "us"} {
+		w.publish(0, text("s", group, "slow", 5, "400"))
+		w.publish(0, text("s", group, "users", 5, "500"))
+	}
+	s := &restartable{T: t, handler: New(Config{Store: w.store})}
+	s.start()
+	b := browse(t, s.address)
+	b.run(chromedp.Navigate("http://" + s.address + "/"))
+	b.complete()
+	const cards = `[...document.querySelectorAll(".card .group")].map((e) => e.textContent).join() === %q`
+	b.until(fmt.Sprintf(cards, "eu,us,all"))
+	b.run(chromedp.Click(".choice button:last-child"))
+	b.until(fmt.Sprintf(cards, "eu,us"))
+	b.run(chromedp.Click(".choice button:first-child"))
+	b.until(fmt.Sprintf(cards, "eu,us,all"))
 }

@@ -179,10 +179,11 @@ const together = { sum: "the sum of their values", count: "the number of their e
 
 function choices(stream) {
   const { bounds, window, contribution, groups, max_groups: most, max_windows: cap, expected_users: users, min_users: least } = stream;
+  const count = groups.filter((g) => g !== stream.together).length;
   const facts = [
     ["windows", `${length(window.size_seconds)}${window.every_seconds === window.size_seconds ? "" : `, one every ${length(window.every_seconds)}`}, closed ${length(window.grace_seconds)} after their end`],
     ["values", `from ${plain(bounds.lower)} to ${plain(bounds.upper)} ${stream.unit}, in steps of ${plain(bounds.step)}`],
-    ["of one person in a window", `${together[contribution] ?? `the ${contribution} value`} counts${groups.length > 1 ? `, in ${several(most, "group")} of ${groups.length}` : ""}`],
+    ["of one person in a window", `${together[contribution] ?? `the ${contribution} value`} counts${count > 1 ? `, in ${several(most, "group")} of ${count}` : ""}`],
     ...(cap ? [[`of one person in any ${cap.per}`, `${several(cap.count, "window")} count`]] : []),
     ...(users ? [["expected users", `${plain(users)} in a window and group`]] : []),
     ...(least ? [["withheld below", `${plain(least.count)} users, as ${least.release} says`]] : []),

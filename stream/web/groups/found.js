@@ -12,7 +12,7 @@ import { mainRelease, seconds } from "./streams.js";
  * @typedef {{from?: string, as_of: string|null, listed: number, max: number|null, other: string, groups: Object[]}} List
  */
 
-/** How many groups have a card, beside the one for everybody else: those with the most users. */
+/** How many groups have a card, beside the one for everybody else and all together: those with the most users. */
 export const most = 12;
 
 const known = new Map(); // by stream, what was asked for and when
@@ -28,9 +28,9 @@ export async function learn(streams, figures) {
     if (old?.key !== key || Date.now() - old.at > fresh) known.set(s.stream, { key, at: Date.now(), list: await ask("groups", { stream: s.stream }) });
     s.list = known.get(s.stream).list;
     s.known = new Set(s.list.groups.map((g) => g.group));
-    const listed = s.list.groups.filter((g) => g.listed).map((g) => g.group);
+    const listed = s.list.groups.filter((g) => g.listed).map((g) => g.group), own = listed.filter((g) => g !== s.together);
     s.all = s.list.other ? [s.list.other, ...listed] : listed; // those whose alarms are told
-    s.groups = [...(s.list.other ? [s.list.other] : []), ...listed.slice(0, most)];
+    s.groups = [...(s.list.other ? [s.list.other] : []), ...own.slice(0, most), ...listed.filter((g) => g === s.together)];
   }));
   const carded = new Map(streams.filter((s) => s.discovery).map((s) => [s.stream, s.groups]));
   figures.few = (figure) => carded.has(figure.stream) && !carded.get(figure.stream).includes(figure.group);

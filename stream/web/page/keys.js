@@ -14,7 +14,7 @@ const keys = [
   ["?", "these keys"],
 ];
 
-const themes = ["auto", "light", "dark"];
+const themes = { auto: "◐", light: "☀", dark: "☾" };
 
 /**
  * Listens to keys and to the header.
@@ -58,7 +58,7 @@ function themeButton(changed) {
   const show = () => {
     const theme = root.chosen ?? "auto";
     root.theme = root.chosen ?? (system.matches ? "dark" : "light");
-    say(button, { auto: "◐", light: "☀", dark: "☾" }[theme]);
+    say(button, themes[theme]);
     button.setAttribute("aria-label", `Colours: ${theme}`);
   };
   const apply = () => {
@@ -66,7 +66,7 @@ function themeButton(changed) {
     changed();
   };
   button.addEventListener("click", () => {
-    const next = themes[(themes.indexOf(root.chosen ?? "auto") + 1) % themes.length];
+    const next = { auto: "light", light: "dark" }[root.chosen ?? "auto"] ?? "auto";
     if (next === "auto") delete root.chosen;
     else root.chosen = next;
     try {

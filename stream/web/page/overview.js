@@ -8,7 +8,7 @@ import { axisOf, isNoise } from "./lines.js";
 import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
 import { beginning } from "./range.js";
-import { alarmText, everyOf, lastText, mainRelease, needs, remedyOf, remedyText, seconds, silenceOf, stateOf } from "./streams.js";
+import { alarmText, everyOf, groupsOf, lastText, mainRelease, needs, remedyOf, remedyText, seconds, silenceOf, stateOf } from "./streams.js";
 import { detailAddress, groupsAddress, route, truthOf } from "./router.js";
 
 /** With more plots than many the cards are narrow, with no more than few they are roomy. */
@@ -247,7 +247,7 @@ class Row {
   /** All plots of a stream have the same axes, as far as that shows something. */
   #plots(every) {
     const { figures } = this.#app;
-    const { stream, groups } = this.stream;
+    const { stream } = this.stream, groups = groupsOf(this.stream, figures, this.#release);
     const at = this.stream.releases.findIndex((r) => r.release === this.#release);
     const { statistic, total, active } = this.stream.releases[at] ?? {};
     const lines = groups.map((group) => ({ name: this.#release, statistic, color: Math.max(0, at) % 6, figures: figures.of(stream, group, this.#release).slice(silenceOf(this.stream, group) ? 0 : -kept), every, update: (total ?? active)?.update_seconds }));
@@ -273,12 +273,12 @@ class Row {
       this.#cards.get(group).show(this.stream, group, this.#release, lines[i], start, end, apart ? own[i] : shared, this.#app);
     });
     this.marked = lines.some((line) => line.figures.some((figure) => figures.signals.has(figure.id)));
-    this.#foldNoise(lines, start, end);
+    this.#foldNoise(groups, lines, start, end);
   }
 
   /** Groups of which no figure can be read fold into a line. */
-  #foldNoise(lines, start, end) {
-    const { stream, groups } = this.stream;
+  #foldNoise(groups, lines, start, end) {
+    const { stream } = this.stream;
     const folded = groups.filter((group, i) => isNoise(lines[i], start, end) && !this.#cards.get(group).alarmed && !silenceOf(this.stream, group));
     for (const [group, card] of this.#cards) card.element.hidden = folded.includes(group);
     this.cards = groups.length - folded.length;

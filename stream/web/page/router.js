@@ -4,7 +4,7 @@ import { parameters } from "./api.js";
 
 /**
  * The view that the address asks for.
- * @returns {{view: "overview"|"detail"|"groups"|"budget"|"demo", stream?: string, group?: string, release?: string, from?: string, to?: string, smoothed?: boolean, a?: string, b?: string, truth?: string, find?: string, show?: string[]}}
+ * @returns {{view: "overview"|"detail"|"groups"|"budget"|"demo"}} with what else the address says
  */
 export function route() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");

@@ -11,6 +11,9 @@ const patience = 10;
 export const mainRelease = (stream) => (stream.releases.find((r) => !counts(r.statistic) && !isWatch(r.statistic) && !r.total) ??
   stream.releases.find((r) => r.total) ?? stream.releases[0])?.release ?? "";
 
+/** The groups that have the release; all groups together may lack it. */
+export const groupsOf = (stream, figures, release, groups = stream.groups) => groups.filter((g) => g !== stream.together || figures.newest(stream.stream, g, release));
+
 /** Seconds from one window to the next. */
 export const everyOf = (stream) => stream.window.every_seconds ?? stream.window.size_seconds ?? 60;
 
@@ -97,7 +100,7 @@ export function lastText(list) {
  * The worst of a stream: what to look at, and how urgent it is. Who looks at one group is told whose an alarm is.
  * @param {import("./figures.js").Figures} figures
  * @param {string} [group]
- * @returns {{rank: number, kind: "bad"|"warn"|"good"|"none", text: string, title?: string, what?: "alarm"|"incomplete"|"silent"|"withheld"|"late"|"changed"}}
+ * @returns {{rank: number, kind: "bad"|"warn"|"good"|"none", text: string, title?: string, what?: string}}
  */
 export function needs(stream, figures, group) {
   const newest = (stream.all ?? stream.groups).flatMap((g) => stream.releases.map((r) => figures.newest(stream.stream, g, r.release))).filter(Boolean);
@@ -126,7 +129,7 @@ export function needs(stream, figures, group) {
   }
   if (late) return { rank: 3, kind: "bad", what: "late", text: `late: due at ${clock(due, true)}, ${span(now() - due)} ago` };
   const main = mainRelease(stream);
-  const states = (group === undefined ? stream.all ?? stream.groups : [group]).map((g) => ({ ...stateOf(stream, figures.of(stream.stream, g, main), figures), group: g }));
+  const states = (group === undefined ? groupsOf(stream, figures, main, stream.all) : [group]).map((g) => ({ ...stateOf(stream, figures.of(stream.stream, g, main), figures), group: g }));
   const changed = Map.groupBy(states.filter((state) => state.kind === "changed"), (state) => state.text);
   if (changed.size > 0) {
     const text = [...changed].map(([text, those]) => group === undefined && those[0].group ? `${text} in ${those.map((state) => state.group).join(", ")}` : text).join("; ");

@@ -63,13 +63,10 @@ export class Table {
     row.button.setAttribute("aria-pressed", String(mark !== ""));
     row.button.setAttribute("aria-label", `Compare ${windowText(window)}`);
     say(row.button, mark || "+");
-    const cells = [h("td", {}), h("th", { scope: "row", title: `${utc(window.start)} – ${utc(window.end)}` }, windowText(window)), ...names.map((name) => cell(window, name, signals))];
-    if (!known) cells[0].append(row.button);
-    else cells[0] = row.element.firstChild; // the button keeps the focus
-    if (known) {
-      while (row.element.children.length > 1) row.element.lastChild.remove();
-      row.element.append(...cells.slice(1));
-    } else row.element.append(...cells);
+    const cells = [h("th", { scope: "row", title: `${utc(window.start)} – ${utc(window.end)}` }, windowText(window)), ...names.map((name) => cell(window, name, signals))];
+    if (!known) row.element.append(h("td", {}, row.button));
+    while (row.element.children.length > 1) row.element.lastChild.remove(); // the button keeps the focus
+    row.element.append(...cells);
     return row;
   }
 }
