@@ -20,7 +20,7 @@ import (
 // segments are what can be shown of an entry beside its reason, what it lacks and what ends with it.
 var segments = map[string]func(e ledger.Entry) string{
 	"values":  shownValues,  // of each release, by groups; - without a value
-	"steps":   shownSteps,   // watches, releases on change and running totals; slow#2 is the second instance
+	"steps":   shownSteps,   // what figures with instances did; slow#2 is the second instance
 	"rollups": shownRollups, // in how many windows of how many, and the sums of the counts
 	"found":   shownFound,   // what a discovery found, who joined and left the list, and how many are on it
 	"list":    shownList,    // the groups of a window
