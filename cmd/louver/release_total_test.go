@@ -66,8 +66,8 @@ func TestReleaseTotal(t *testing.T) {
 	}
 }
 
-// TestReleaseDistributionSoFar: with an ε as large as this the numbers of all buckets are exact. A user is in the bucket
-// of what they had in their first window, or with --max-total in one for each of several windows.
+// TestReleaseDistributionSoFar: with an ε as large as this the numbers of all buckets are exact. A user is in the
+// bucket of what they had in their first window, or with --max-total in one for each of several windows.
 func TestReleaseDistributionSoFar(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

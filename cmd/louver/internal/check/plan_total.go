@@ -94,7 +94,8 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 		price := budget.Item{Promise: m.Promise(), Times: int64(c.MaxGroups)}
 		lost := cost.Alone(price)
 		plans = append(plans, plannedTotal{cli.NewDigits(epsilon), errorsOf(q.Leaves, m),
-			record.Charged([]budget.Item{price}), cli.NewDigits(lost.Epsilon), cli.NewDigits(lost.Delta), quantilesOf(q.Leaves, m)})
+			record.Charged([]budget.Item{price}), cli.NewDigits(lost.Epsilon), cli.NewDigits(lost.Delta),
+			quantilesOf(q.Leaves, m)})
 	}
 	if len(plans) == 0 {
 		return cli.UsageError(fmt.Errorf("--error %s is out of reach; want a larger error, --update or a smaller "+
