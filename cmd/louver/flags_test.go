@@ -92,7 +92,8 @@ func TestHelpOfRareFlags(t *testing.T) {
 	if rare < 20 || !strings.Contains(short, "louver release --help-all explains ") {
 		t.Errorf("%d rare flags, and where they are explained is not said:\n%s", rare, short)
 	}
-	for _, want := range []string{"--since midnight --zone Europe/Berlin", "finds the names that many users share"} {
+	for _, want := range []string{"--since midnight --zone Europe/Berlin", "--active 15m --update 5m",
+		"finds the names that many users share"} {
 		if !strings.Contains(whole, want) {
 			t.Errorf("--help-all does not say %q", want)
 		}

@@ -153,7 +153,7 @@ func TestReleaseTimeOfDay(t *testing.T) {
 		t.Errorf("%+v, want %s", got, want)
 	}
 	commandLine(t, "1 2", "release", "--statistic", "count", "--epsilon", "1", "--time-of-day", "ts").wants(t,
-		cli.ExitUsage, "louver: --time-of-day without --watch or --since; want --watch")
+		cli.ExitUsage, "louver: --time-of-day without --watch, --since or --active; want --watch")
 }
 
 func TestReleaseWatchMistakes(t *testing.T) {
@@ -185,7 +185,7 @@ func TestReleaseWatchMistakes(t *testing.T) {
 		{watchHour(append(watch, "--from", "eight")...), cli.ExitUsage, "louver: --from eight; want a time such as"},
 		{watchHour(append(watch, "--user", "")...), cli.ExitUsage,
 			"louver: --watch without --user; want the column of the users"},
-		{watchHour(), cli.ExitUsage, "louver: --time without --watch or --since; want --watch"},
+		{watchHour(), cli.ExitUsage, "louver: --time without --watch, --since or --active; want --watch"},
 		{watchHour(watch...), cli.ExitInvalid, "louver: stdin:2: column ms is missing or not a number"},
 		{watchHour(append(watch, "--time", "when")...), cli.ExitInvalid,
 			`louver: stdin:1: time "when" is not in the header`},

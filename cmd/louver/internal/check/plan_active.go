@@ -15,7 +15,6 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/record"
 )
 
@@ -42,22 +41,17 @@ func (c *PlanCommand) planActive(app *cli.App) error {
 	case c.File != "" || c.Shape != "" || c.Watch != "" || c.Since != "" || c.MaxTotal != nil:
 		return cli.UsageError(fmt.Errorf("--active with a streams file, --shape, --watch, --since or --max-total; want it " +
 			"without them"))
-	case c.Statistic != "" && c.Statistic != string(mechanisms.Count):
-		return cli.UsageError(fmt.Errorf("--active with --statistic %s; want count, or none", c.Statistic))
 	case c.MaxGroups < 1:
 		return cli.UsageError(fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups))
-	case c.Window < time.Second || c.Active%c.Window != 0 || c.Active < c.Window || c.Active > config.Day:
-		return cli.UsageError(fmt.Errorf("--active %s, --window %s; want a multiple of --window up to 24h",
-			config.Duration(c.Active), config.Duration(c.Window)))
-	case update%c.Window != 0 || update > config.Day/2:
-		return cli.UsageError(fmt.Errorf("--update %s; want a multiple of --window, %s, up to 12h", config.Duration(update),
-			config.Duration(c.Window)))
 	}
-	grid, err := mechanisms.NewGrid(decimal.Zero, decimal.NewFromInt(1), decimal.NewFromInt(1))
+	q, delta, err := c.ActiveQuery(c.Active, c.Window, update)
 	if err != nil {
+		return cli.UsageError(err)
+	}
+	q.Above, q.Below = nil, nil // the error is the same whoever counts
+	if q.Grid, err = mechanisms.NewGrid(decimal.Zero, decimal.NewFromInt(1), decimal.NewFromInt(1)); err != nil {
 		return err
 	}
-	q := mechanisms.ActiveQuery{Grid: grid, Mechanism: c.Mechanism, Leaves: int64((config.Day + update - 1) / update)}
 	var plans []plannedActive
 	mechanism := ""
 	epsilons, err := c.activeEpsilons(q)
@@ -70,7 +64,7 @@ func (c *PlanCommand) planActive(app *cli.App) error {
 			return cli.UsageError(err)
 		}
 		price := budget.Item{Promise: m.Promise(), Times: int64(c.MaxGroups)}
-		lost := cost.Alone(price)
+		lost := cli.Alone(delta, price)
 		plans = append(plans, plannedActive{cli.NewDigits(q.Epsilon), m.Error95(1), m.OneByOne(),
 			record.Charged([]budget.Item{price}), cli.NewDigits(lost.Epsilon), cli.NewDigits(lost.Delta)})
 		mechanism = m.Name()

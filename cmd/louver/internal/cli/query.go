@@ -23,7 +23,7 @@ import (
 
 // QueryFlags say what to compute from the values, and how. Make them with [NewQueryFlags].
 type QueryFlags struct {
-	Statistic string `default:"" enum:"${statistics}," group:"what" placeholder:"NAME" help:"${statistic_series}. Absent: median, or with --since count."`
+	Statistic string `default:"" enum:"${statistics}," group:"what" placeholder:"NAME" help:"${statistic_series}. Absent: median, or with --since or --active count."`
 	Mechanism string `rare:"" group:"what" placeholder:"NAME" help:"Mechanism. Absent: the statistic's default."`
 	kong.Plugins
 

@@ -70,10 +70,11 @@ func (c *ReleaseCommand) finding() (*mechanisms.TruncatedGeometric, error) {
 	for _, f := range []struct {
 		flag  string
 		given bool
-	}{{"--watch", c.Watch != ""}, {"--since", c.Since != ""}, {c.misplaced(), c.misplaced() != ""},
-		{c.misplacedTotal(), c.misplacedTotal() != ""}, {"--value", c.Value != ""}, {"--repeat", c.Repeat != 1},
-		{"--contribution", c.Contribution != string(windows.Last)}, {"--lower", c.Lower != nil},
-		{"--upper", c.Upper != nil}, {"--step", c.Step != nil}} {
+	}{{"--watch", c.Watch != ""}, {"--since", c.Since != ""}, {"--active", c.Active != 0},
+		{c.misplaced(), c.misplaced() != ""}, {c.misplacedTotal(), c.misplacedTotal() != ""},
+		{"--value", c.Value != ""}, {"--repeat", c.Repeat != 1},
+		{"--contribution", c.Contribution != string(windows.Last)}, {"--lower", c.Lower != nil}, {"--upper", c.Upper != nil},
+		{"--step", c.Step != nil}} {
 		if f.given {
 			return nil, fmt.Errorf("--statistic groups with %s; want it without: it counts the users of each name",
 				f.flag)

@@ -28,6 +28,8 @@ type ReleaseCommand struct {
 
 	totalFlags
 
+	activeFlags
+
 	groupFlags
 
 	JSON bool `name:"json" help:"Print JSON: one object a draw, window, value or group."`
@@ -35,9 +37,8 @@ type ReleaseCommand struct {
 
 // Help is the long help.
 func (ReleaseCommand) Help() string {
-	return `Reads numbers, one for each user, separated by spaces or lines. With --value it reads a CSV file with a
-header. Files may be compressed with gzip. It prints a line for each draw. On a terminal each line also says how far off
-the value may be, with a probability of 95 %:
+	return `Reads numbers, one for each user, or with --value a CSV file with a header. Both may be compressed with gzip.
+It prints a line for each draw, and on a terminal says how far off the value may be, with a probability of 95 %:
 
   louver release --statistic median --epsilon 0.5 \
     --lower 0 --upper 100 --step 1 <ages.txt
@@ -45,15 +46,15 @@ the value may be, with a probability of 95 %:
     --user id --value ms --lower 0 --upper 60000 --step 1 requests.csv
   louver release --statistic count --epsilon 1 <ages.txt
 
-Each draw costs every user in the data ε. The costs of draws add up, and this command keeps no account of them.
+Each draw costs every user ε. Costs add up, and no account is kept of them.
 
-With --watch it tries an alarm on a file, with --since it prints a running total, and with --statistic groups it finds
-the names that many users share. --help-all has examples.`
+With --watch it tries an alarm on a file, with --since it prints a running total, with --active the users seen lately,
+and with --statistic groups it finds the names that many users share. --help-all has examples.`
 }
 
 // MoreHelp is what the whole help says beyond Help.
 func (ReleaseCommand) MoreHelp() string {
-	return `A line has the value, and with --interval also the ends of the interval. Several quantiles have a line each,
+	return `Numbers are separated by spaces or lines. A line of the output has the value, and with --interval also the ends of the interval. Several quantiles have a line each,
 such as p99=812, and so do the buckets of a histogram, such as "le=250 41". Rows without a number or a user are left
 out, and standard error says how many.
 
@@ -75,6 +76,14 @@ time of --from:
 
 With --statistic histogram it is the distribution so far: each value is a line for each bucket.
 
+With --active it prints how many users were seen lately, such as in the last 15 minutes, every --update until --to.
+Until that much time has passed since --from, a line ends with "incomplete". Whatever the values are, any 24 hours
+together cost ε once. With --delta the mechanism is centred_gaussian, which is more exact and costs ρ = ε²/2; --json
+says what that comes to:
+
+  louver release --active 15m --update 5m --epsilon 1 \
+    --from 2026-11-20T00:00:00Z --user id --time time requests.csv
+
 With --statistic groups it finds the names that many users share, such as the pages of a site. For each one found, it
 prints a noisy number of users and the name. It says nothing about the others. A user counts for --max-groups of their
 names, each of which costs them ε and δ:
@@ -93,11 +102,13 @@ func (c *ReleaseCommand) Run(app *cli.App) error {
 		return c.groups(app)
 	case c.misplacedGroups() != "":
 		return cli.UsageError(fmt.Errorf("%s without --statistic groups; want it with that only", c.misplacedGroups()))
+	case c.Active != 0:
+		return c.active(app)
 	case c.Since != "":
 		return c.total(app)
 	case c.misplacedTotal() != "" && (c.Watch == "" || c.misplacedTotal() != "--zone"): // a watch reads times too
-		return cli.UsageError(fmt.Errorf("%s without --since; want --since with the period of a total, such as "+
-			"--since midnight", c.misplacedTotal()))
+		return cli.UsageError(fmt.Errorf("%s without --since or --active; want --since with the period of a total, such "+
+			"as --since midnight, or --active", c.misplacedTotal()))
 	case c.Watch != "":
 		return c.watch(app)
 	}
@@ -139,8 +150,8 @@ func (c *ReleaseCommand) asked() (mechanisms.Query, error) {
 	case c.Repeat < 1:
 		return q, fmt.Errorf("--repeat %d; want at least 1", c.Repeat)
 	case c.misplaced() != "":
-		return q, fmt.Errorf("%s without --watch or --since; want --watch with what to watch for, such as --watch "+
-			"\"users_below: 500\", or --since", c.misplaced())
+		return q, fmt.Errorf("%s without --watch, --since or --active; want --watch with what to watch for, such as "+
+			"--watch \"users_below: 500\", or one of the others", c.misplaced())
 	case c.User != "" && c.Value == "" && !c.counts():
 		return q, fmt.Errorf("--user %s without --value; want --value with the column of the values", c.User)
 	}

@@ -34,7 +34,7 @@ type totalFlags struct {
 	MaxTotal *cli.Number   `rare:"" group:"total" placeholder:"X" help:"The most that one user adds in the period: a number of windows, for a sum an amount."`
 }
 
-// misplacedTotal returns a flag that was given and has no meaning without --since, or "".
+// misplacedTotal returns a flag that was given and has no meaning without --since or --active, or "".
 func (f totalFlags) misplacedTotal() string {
 	switch {
 	case f.Zone != "":
@@ -213,10 +213,15 @@ func (c *ReleaseCommand) sayTotal(out io.Writer, of *config.Total, f record.Valu
 		_, err := out.Write(bucketLines(nil, end+" ", x, e, true))
 		return err
 	}
+	_, err := fmt.Fprintf(out, "%s %s %s\n", end, *f.Value, boundBeside(f))
+	return err
+}
+
+// boundBeside says how far off a value may be that it stands beside.
+func boundBeside(f record.Value) string {
 	bound := cli.BoundInWords(f)
 	if strings.HasPrefix(bound, "at most") {
 		bound = "(" + bound + ")"
 	}
-	_, err := fmt.Fprintf(out, "%s %s %s\n", end, *f.Value, bound)
-	return err
+	return bound
 }

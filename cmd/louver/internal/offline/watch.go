@@ -63,21 +63,8 @@ func (c *ReleaseCommand) watching() (*watch.Watch, windows.Schedule, error) {
 		return nil, s, fmt.Errorf("--at-most %d, --hold %s, --per %s; want at least 1, at least 0s, and at least the "+
 			"length of a window", c.AtMost, c.Hold, c.Per)
 	}
-	s.Size, s.Every = c.Window, c.Window
-	for _, f := range []struct {
-		flag, value string
-		to          *int64
-	}{{"--from", c.From, &s.Start}, {"--to", c.To, &s.End}} {
-		var err error
-		if *f.to, err = moment(f.flag, f.value); err != nil {
-			return nil, s, err
-		}
-	}
-	if err := s.Validate(); err != nil {
-		if wrong := (*windows.Error)(nil); errors.As(err, &wrong) {
-			err = fmt.Errorf("%s %s", map[string]string{"start": "--from", "end": "--to", "size": "--window",
-				"every": "--window"}[wrong.Field], wrong.Problem)
-		}
+	s, err := c.stretch(0)
+	if err != nil {
 		return nil, s, err
 	}
 	grid, err := c.grid(false)
@@ -87,6 +74,26 @@ func (c *ReleaseCommand) watching() (*watch.Watch, windows.Schedule, error) {
 	w, err := cli.NewWatch(c.Watch, watch.Query{Epsilon: c.Epsilon.Decimal, FalseAlarms: c.FalseAlarms.Decimal,
 		Windows: int64((c.Per-1)/c.Window) + 1, Grid: grid})
 	return w, s, err
+}
+
+// stretch is that of the windows from --from to --to. If --to is absent, it is so long, unless usual is 0.
+func (c *ReleaseCommand) stretch(usual time.Duration) (windows.Schedule, error) {
+	s := windows.Schedule{Size: c.Window, Every: c.Window}
+	var err error
+	if s.Start, err = moment("--from", c.From); err != nil {
+		return s, err
+	}
+	if s.End = s.Start + int64(usual); c.To != "" || usual == 0 {
+		if s.End, err = moment("--to", c.To); err != nil {
+			return s, err
+		}
+	}
+	err = s.Validate()
+	if wrong := (*windows.Error)(nil); errors.As(err, &wrong) {
+		err = fmt.Errorf("%s %s", map[string]string{"start": "--from", "end": "--to", "size": "--window",
+			"every": "--window"}[wrong.Field], wrong.Problem)
+	}
+	return s, err
 }
 
 // columns are those that a walk through windows needs.
@@ -213,7 +220,7 @@ type watchFlags struct {
 	Clock       string        `rare:"" name:"time-of-day" group:"watch" placeholder:"COLUMN" help:"Column of the time of day, if that of --time has only the date."`
 	Dates       string        `rare:"" default:"dmy" enum:"dmy,mdy" group:"watch" placeholder:"ORDER" help:"Dates such as 03/04/2026: dmy has the day first, mdy the month. It is public: the file does not decide it."`
 	From        string        `group:"watch" placeholder:"TIME" help:"Start of the first window, such as 2026-11-20T00:00:00Z; with --since any time in the period. It is public: never take it from the data."`
-	To          string        `rare:"" group:"watch" placeholder:"TIME" help:"End of the last window."`
+	To          string        `rare:"" group:"watch" placeholder:"TIME" help:"End of the last window. Absent: with --active, 24 hours after --from."`
 	Window      time.Duration `rare:"" default:"1m" group:"watch" placeholder:"D" help:"Length of a window."`
 	FalseAlarms cli.Number    `rare:"" default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
 	Per         time.Duration `rare:"" default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`

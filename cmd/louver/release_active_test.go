@@ -1,0 +1,217 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/louver/louver/cmd/louver/internal/cli"
+)
+
+var activeFrom = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+
+// comings has a user come every few minutes of a day, each after another time, and the first one twice in a row. So
+// different numbers of users are active at different times. Every third visit has the amount 9, and the others 2. One
+// user came on the day before, and one row has no amount.
+func comings() (text string, seen map[int]map[string]int) {
+	var b strings.Builder
+	b.WriteString("ts,who,spent\n2026-11-19T23:59:40Z,early,9\n2026-11-20T03:00:40Z,blank,\n")
+	seen = map[int]map[string]int{180: {"blank": 0}}
+	for u := range 40 {
+		for n, minute := 0, u*7; minute < 24*60; n, minute = n+1, minute+20+u*u%90 {
+			amount := 2
+			if n%3 == 0 {
+				amount = 9
+			}
+			who := fmt.Sprintf("u%d", u)
+			fmt.Fprintf(&b, "%s,%s,%d\n", activeFrom.Add(time.Duration(minute)*time.Minute).Format(time.RFC3339), who, amount)
+			if seen[minute] == nil {
+				seen[minute] = map[string]int{}
+			}
+			seen[minute][who] = amount
+		}
+	}
+	return b.String(), seen
+}
+
+// seenBefore counts by brute force who came in so many minutes before a minute, with an amount above another.
+func seenBefore(seen map[int]map[string]int, minute, within, above int) int {
+	who := map[string]bool{}
+	for at := minute - within; at < minute; at++ {
+		for u, amount := range seen[at] {
+			if amount > above {
+				who[u] = true
+			}
+		}
+	}
+	return len(who)
+}
+
+func activeToday(more ...string) []string {
+	return append([]string{"release", "--active", "15m", "--update", "5m", "--user", "who", "--time", "ts", "--from",
+		"2026-11-20T00:00:00Z"}, more...)
+}
+
+// TestReleaseActive: with an ε of 20,000 the numbers are exact. The noise of an estimate has a standard deviation of at
+// most 1.42·150/20,000 = 0.011, and a wrong number needs more than 0.5: with Laplace noise that has a probability of
+// e^−60 or so.
+func TestReleaseActive(t *testing.T) {
+	t.Parallel()
+	text, seen := comings()
+	for name, c := range map[string]struct {
+		args                         []string
+		within, update, above, until int // minutes
+		left                         bool
+	}{
+		"whoever has a row":    {nil, 15, 5, -1, 1440, false},
+		"with a delta":         {[]string{"--delta", "0.000001"}, 15, 5, -1, 1440, false},
+		"gaussian":             {[]string{"--mechanism", "centred_gaussian"}, 15, 5, -1, 1440, false},
+		"windows of 5 minutes": {[]string{"--window", "5m", "--update", "0", "--statistic", "count"}, 15, 5, -1, 1440, false},
+		"an hour, longer": {[]string{"--active", "1h", "--update", "30m", "--to", "2026-11-21T02:00:00Z"}, 60, 30, -1, 1560,
+			false},
+		"with an amount": {[]string{"--value", "spent"}, 15, 5, 0, 1440, true},
+		"above 5": {[]string{"--value", "spent", "--above", "5", "--lower", "0", "--upper", "10", "--step", "1",
+			"--contribution", "max"}, 15, 5, 5, 1440, true},
+	} {
+		got := commandLine(t, text, activeToday(append(c.args, "--epsilon", "20000")...)...)
+		lines := strings.Split(strings.TrimSpace(got.out), "\n")
+		if got.code != 0 || len(lines) != c.until/c.update || strings.Contains(got.err, "left out") != c.left {
+			t.Errorf("%s: %d, %q, %d values", name, got.code, got.err, len(lines))
+			continue
+		}
+		different := map[int]bool{}
+		for i, line := range lines {
+			minute := (i + 1) * c.update
+			users := seenBefore(seen, minute, c.within, c.above)
+			different[users] = true
+			want := fmt.Sprintf("%s %d ± 1", activeFrom.Add(time.Duration(minute)*time.Minute).Format(time.RFC3339), users)
+			if users <= 1 { // the band ends at 0
+				want = strings.Replace(want, "± 1", fmt.Sprintf("(at most %d)", users+1), 1)
+			}
+			if !strings.HasPrefix(line, want) || strings.HasSuffix(line, " incomplete") != (minute < c.within) {
+				t.Errorf("%s: %s, want %s", name, line, want)
+			}
+		}
+		if len(different) < 4 {
+			t.Errorf("%s: there are only %d different numbers", name, len(different))
+		}
+	}
+}
+
+// TestReleaseActiveInJSON says what any 24 hours cost, and errors that are those of plan. They hold: the noise of a value
+// is beyond its error with a probability of at most 5 %. Values of one instance are nearly independent, so of 288 no more
+// than 48 are, except with a probability below 1e-6: a binomial of 288 and 0.05 is above 40 with 6e-9, and neighbours
+// share a little noise. With a tenth of the noise none would be, and with ten times the noise more than half.
+func TestReleaseActiveInJSON(t *testing.T) {
+	t.Parallel()
+	text, seen := comings()
+	for _, c := range []struct {
+		args      []string
+		mechanism string
+		error95   int
+		lost      float64
+		delta     float64
+	}{
+		{nil, "centred", 483, 1, 0},
+		{[]string{"--mechanism", "centred_gaussian"}, "centred_gaussian", 20, 6.491248, 1e-9},
+		{[]string{"--delta", "0.000001"}, "centred_gaussian", 20, 0, 1e-6},
+	} {
+		got := commandLine(t, text, activeToday(append(c.args, "--epsilon", "1", "--json")...)...)
+		beyond, far := 0, 0
+		for line := range strings.Lines(got.out) {
+			var v struct {
+				Window_start, Window_end          time.Time
+				Statistic, Mechanism, Active      string
+				Value, Raw, Error_95, Low, High   int
+				Incomplete                        bool
+				Epsilon, Epsilon_lost, Delta_lost float64
+				Charge                            []struct{ Kind string }
+			}
+			if err := json.Unmarshal([]byte(line), &v); err != nil {
+				t.Fatal(err)
+			}
+			minute := int(v.Window_end.Sub(activeFrom) / time.Minute)
+			if v.Statistic != "count" || v.Mechanism != c.mechanism || v.Active != "15m" || v.Error_95 != c.error95 ||
+				v.Value != max(v.Raw, 0) || v.High != v.Value+v.Error_95 || v.Incomplete != (minute < 15) ||
+				v.Epsilon != 1 || v.Delta_lost != c.delta || c.lost != 0 && v.Epsilon_lost != c.lost ||
+				v.Epsilon_lost < 1 || v.Epsilon_lost > 6.5 || len(v.Charge) != 1 {
+				t.Fatalf("%q: %s", c.args, line)
+			}
+			off := max(v.Raw, 2*seenBefore(seen, minute, 15, -1)-v.Raw) - seenBefore(seen, minute, 15, -1)
+			if off > c.error95 {
+				beyond++
+			}
+			if off > c.error95/8 {
+				far++
+			}
+		}
+		if n := strings.Count(got.out, "\n"); got.code != 0 || n != 288 || beyond > 48 || far < 144 {
+			t.Errorf("%q: %d, %q, %d values, %d beyond their error, %d beyond an eighth of it", c.args, got.code, got.err, n,
+				beyond, far)
+		}
+	}
+}
+
+// TestReleaseActiveReadsJSON: the rows may be lines of JSON. A file without anybody in time says so.
+func TestReleaseActiveReadsJSON(t *testing.T) {
+	t.Parallel()
+	const rows = `{"who":"a","ts":"2026-11-20T00:01:00Z"}
+{"who":"b","ts":"2026-11-20T00:03:00Z"}
+`
+	args := activeToday("--epsilon", "20000", "--to", "2026-11-20T00:20:00Z")
+	got := commandLine(t, rows, args...)
+	want := "2026-11-20T00:05:00Z 2 ± 1.0 incomplete\n2026-11-20T00:10:00Z 2 ± 1.0 incomplete\n" +
+		"2026-11-20T00:15:00Z 2 ± 1.0\n2026-11-20T00:20:00Z 0 (at most 1)\n"
+	if got != (outcome{out: want}) {
+		t.Errorf("%+v", got)
+	}
+	got = commandLine(t, strings.ReplaceAll(rows, "2026-11-20", "2026-11-19"), args...)
+	if got.code != 0 || strings.Count(got.out, "\n") != 4 || !strings.Contains(got.err, "holds no users from") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestReleaseActiveRefuses what makes no sense, in a line.
+func TestReleaseActiveRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--active", "90s"}, "--active 1m30s, --window 1m; want whole seconds, and a multiple of --window up to 24h"},
+		{[]string{"--active", "25h"}, "--active 25h, --window 1m; want whole seconds"},
+		{[]string{"--window", "1h"}, "--active 15m, --window 1h; want whole seconds"},
+		{[]string{"--update", "90s"}, "--update 1m30s; want a multiple of --window, 1m, up to 12h"},
+		{[]string{"--update", "13h"}, "--update 13h; want a multiple of --window, 1m, up to 12h"},
+		{[]string{"--from", ""}, "--active without --from; want the start of the first window"},
+		{[]string{"--from", "noon"}, "--from noon; want a time"},
+		{[]string{"--from", "2026-11-20T00:00:30Z"}, "--from 2026-11-20T00:00:30Z is not a multiple of every"},
+		{[]string{"--to", "2026-11-20T00:04:00Z"}, "--update 5m; want a shorter one, or a later --to"},
+		{[]string{"--to", "2026-11-19T00:00:00Z"}, "--to 2026-11-19T00:00:00Z is before the end of the first window"},
+		{[]string{"--user", ""}, "--active without --user; want the column of the users"},
+		{[]string{"--time", ""}, "--active without --time; want the column of the times"},
+		{[]string{"--since", "midnight"}, "--active with --since, --watch"},
+		{[]string{"--watch", "users_below: 5"}, "--active with --since, --watch"},
+		{[]string{"--max-total", "5"}, "--active with --since, --watch, --max-total"},
+		{[]string{"--repeat", "2"}, "--repeat"},
+		{[]string{"--p", "0.5"}, "--active with --p; want it without"},
+		{[]string{"--expected-users", "5"}, "--active with --expected-users"},
+		{[]string{"--statistic", "sum"}, "--active with --statistic sum; want count, or none"},
+		{[]string{"--statistic", "groups"}, "--statistic groups without --group"},
+		{[]string{"--statistic", "groups", "--group", "g", "--delta", "0.01", "--time", "", "--from", ""},
+			"--statistic groups with --active; want it without"},
+		{[]string{"--mechanism", "tree"}, "centred or centred_gaussian"},
+		{[]string{"--mechanism", "centred", "--delta", "0.000001"}, "--active with --mechanism centred and --delta"},
+		{[]string{"--value", "spent", "--above", "5"}, "--lower, --upper, --step missing"},
+		{[]string{"--active", "0"}, "--update without --since or --active"},
+	} {
+		got := commandLine(t, "ts,who,spent\n", slices.Concat(activeToday("--epsilon", "1"), c.args)...)
+		if got.code != cli.ExitUsage || got.out != "" || !strings.Contains(got.err, c.want) ||
+			strings.Count(got.err, "\n") != 1 {
+			t.Errorf("%s: %d, %q; want %q", c.args, got.code, got.err, c.want)
+		}
+	}
+}
