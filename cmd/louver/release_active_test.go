@@ -101,10 +101,10 @@ func TestReleaseActive(t *testing.T) {
 	}
 }
 
-// TestReleaseActiveInJSON says what any 24 hours cost, and errors that are those of plan. They hold: the noise of a value
-// is beyond its error with a probability of at most 5 %. Values of one instance are nearly independent, so of 288 no more
-// than 48 are, except with a probability below 1e-6: a binomial of 288 and 0.05 is above 40 with 6e-9, and neighbours
-// share a little noise. With a tenth of the noise none would be, and with ten times the noise more than half.
+// TestReleaseActiveInJSON says what any 24 hours cost, and errors that are those of plan. They hold, and the noise is not
+// far smaller. The noise of a value is beyond its error with a probability of at most 5 %, and beyond an eighth of it
+// with at least 65 %. Were the 288 values independent, more than 48 would be beyond the error with a probability of
+// 8e-14, and fewer than 144 beyond an eighth with 7e-08. Neighbours share a twentieth of their variance, which leaves room.
 func TestReleaseActiveInJSON(t *testing.T) {
 	t.Parallel()
 	text, seen := comings()
