@@ -104,7 +104,7 @@ func TestReleaseActive(t *testing.T) {
 // TestReleaseActiveInJSON says what any 24 hours cost, and errors that are those of plan. They hold, and the noise is not
 // far smaller. The noise of a value is beyond its error with a probability of at most 5 %, and beyond an eighth of it
 // with at least 65 %. Were the 288 values independent, more than 48 would be beyond the error with a probability of
-// 8e-14, and fewer than 144 beyond an eighth with 7e-08. Neighbours share a twentieth of their variance, which leaves room.
+// 8e-14, and fewer than 144 beyond an eighth with 7e-08. Neighbours share a little of their noise, for which there is room.
 func TestReleaseActiveInJSON(t *testing.T) {
 	t.Parallel()
 	text, seen := comings()
