@@ -137,8 +137,7 @@ func (f *Computed) quantile(e *histogram.Estimate) (ComputedValue, bool) {
 	}
 	v := ComputedValue{Value: g.Value(q.Index), Low: new(g.Value(q.Low)), High: new(g.Value(q.High))}
 	v.Error95 = new(decimal.Max(v.Value.Sub(*v.Low), v.High.Sub(v.Value)))
-	half := v.High.Sub(*v.Low).InexactFloat64() / 2
-	v.Quality = f.query.JudgeBand(half, v.Value.InexactFloat64(), BasisHistogram, nil)
+	v.Quality = f.query.judgeEnds(v.Value.InexactFloat64(), v.Low.InexactFloat64(), v.High.InexactFloat64())
 	return v, true
 }
 

@@ -127,6 +127,17 @@ func (q Query) JudgeBand(half, value float64, basis Basis, users *NoisyCount) Qu
 	return quality
 }
 
+// judgeEnds judges a quantile from a histogram by the ends of its band, like [Query.JudgeBand]. Noise in the tail may
+// place the value near the upper end of a wide band, and half of the band is less than such a value. So the size is at
+// most the geometric mean of the ends: from an upper end of 5.83 times the lower one on, the quantile is Noise.
+func (q Query) judgeEnds(value, low, high float64) Quality {
+	size := math.Abs(value)
+	if low*high >= 0 {
+		size = min(size, math.Sqrt(low*high))
+	}
+	return q.JudgeBand((high-low)/2, size, BasisHistogram, nil)
+}
+
 // judgeOdds judges a quantile p among n users by the percentiles between which its value lies.
 func judgeOdds(b Bound, p, n float64) Quality {
 	low, high, bounded := b.PLow, b.PHigh, finite(b.PLow)

@@ -157,6 +157,32 @@ func TestJudgeBand(t *testing.T) {
 	}
 }
 
+// Noise in a long tail may place a quantile near the upper end of its band. It says no more then than one at the lower
+// end.
+func TestJudgeEnds(t *testing.T) {
+	latencies, balance := grid(t, "0", "60000", "1"), grid(t, "-10", "10", "0.01")
+	for _, c := range []struct {
+		name             string
+		g                *Grid
+		value, low, high float64
+		want             Quality
+	}{
+		{"high up in nearly all of the bounds", latencies, 36643, 395, 60000, Noise},
+		{"low down in them", latencies, 1010, 395, 60000, Noise},
+		{"at the end of all of the bounds", latencies, 60000, 0, 60000, Noise},
+		{"ends 5.9 times apart", latencies, 590, 100, 590, Noise},
+		{"ends 5.8 times apart", latencies, 580, 100, 580, Rough},
+		{"ends 1.2 times apart", latencies, 120, 100, 120, Useful},
+		{"a value below the middle", latencies, 101, 100, 130, Rough},
+		{"below 0", balance, -5, -5.5, -4.6, Useful},
+		{"on both sides of 0", balance, 0, -0.03, 0.03, Useful},
+	} {
+		if got := (Query{Statistic: Quantile, Grid: c.g}).judgeEnds(c.value, c.low, c.high); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 // What is foreseen with a count is what the record then says, apart from medians and quantiles.
 func TestForesee(t *testing.T) {
 	g := grid(t, "0", "60000", "1")
