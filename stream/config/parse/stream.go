@@ -62,7 +62,8 @@ var streamForm = form.Form{
 	{Name: "together", Absent: "none", Example: "all",
 		Meaning: "the name of one more group: all groups together. Histograms, their roll-ups and the figures `from` them " +
 			"have it, at no further cost: it adds up what was drawn for each group. Its noise is √groups times that of " +
-			"one group. With `max_groups` above 1, a user who is in two groups counts twice",
+			"one group. With `max_groups` above 1, a user who is in two groups counts twice. A distribution so far " +
+			"has no such group",
 		Value: form.Into(nameOfGroup(), func(s *streamNode, v string) { s.Together = v })},
 	{Name: "max_windows", Absent: "every window", Example: "{count: 8, per: 24h}",
 		Meaning: "the number of windows of a period in which one user counts. However many windows there are, a " +
