@@ -101,10 +101,11 @@ func TestReleaseActive(t *testing.T) {
 	}
 }
 
-// TestReleaseActiveInJSON says what any 24 hours cost, and errors that are those of plan. They hold, and the noise is not
-// far smaller. The noise of a value is beyond its error with a probability of at most 5 %, and beyond an eighth of it
-// with at least 65 %. Were the 288 values independent, more than 48 would be beyond the error with a probability of
-// 8e-14, and fewer than 144 beyond an eighth with 7e-08. Neighbours share a little of their noise, for which there is room.
+// TestReleaseActiveInJSON says what any 24 hours cost, and errors that are those of plan. They hold, and the noise is
+// not far smaller. The noise of a value is beyond its error with a probability of at most 5 %, and beyond an eighth of
+// it with at least 65 %. Were the 288 values independent, more than 48 would be beyond the error with a probability of
+// 8e-14, and fewer than 144 beyond an eighth with 7e-8. Neighbours share a little of their noise, for which there is
+// room.
 func TestReleaseActiveInJSON(t *testing.T) {
 	t.Parallel()
 	text, seen := comings()
@@ -181,7 +182,8 @@ func TestReleaseActiveRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--active", "90s"}, "--active 1m30s, --window 1m; want whole seconds, and a multiple of --window up to 24h"},
+		{[]string{"--active", "90s"}, "--active 1m30s, --window 1m; want whole seconds, and a multiple of --window up " +
+			"to 24h"},
 		{[]string{"--active", "25h"}, "--active 25h, --window 1m; want whole seconds"},
 		{[]string{"--window", "1h"}, "--active 15m, --window 1h; want whole seconds"},
 		{[]string{"--update", "90s"}, "--update 1m30s; want a multiple of --window, 1m, up to 12h"},
