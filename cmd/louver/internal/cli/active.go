@@ -13,8 +13,9 @@ import (
 )
 
 // ActiveQuery returns what the flags ask for about users seen within so much time, with a value every update. delta is
-// the δ at which its cost is told, or 0. With a δ the budget sums up ρ, so the usual mechanism is the Gaussian one, whose
-// cost has no bound in ε alone. The command adds the grid and ε.
+// the δ at which its cost is told, or 0. With a δ the budget sums up ρ, so the usual mechanism is the Gaussian one,
+// whose cost has no bound in ε alone. The error says which flag is wrong, and what would be right. The command adds the
+// grid and ε.
 func (f QueryFlags) ActiveQuery(within, window, update time.Duration) (q mechanisms.ActiveQuery, delta decimal.Decimal,
 	err error) {
 	fail := func(format string, args ...any) (mechanisms.ActiveQuery, decimal.Decimal, error) {

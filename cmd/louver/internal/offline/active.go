@@ -85,11 +85,11 @@ func (c *ReleaseCommand) lately() (*seenLately, error) {
 	return d, nil
 }
 
-// through goes through the windows in order, and prints a number at the end of each leaf. The ledger's own code computes
-// it, in memory, as that of a stream.
+// through goes through the windows in order, and prints a number at the end of each leaf. The ledger's own code
+// computes it, in memory, as that of a stream.
 //
-// Privacy: the presence makes a user 0 or 1 of each number, for which the mechanism promises ε in any day. Which numbers
-// there are depends on the flags alone.
+// Privacy: the presence makes a user 0 or 1 of each number, for which the mechanism promises ε in any day. Which
+// numbers there are depends on the flags alone.
 func (d *seenLately) through(out io.Writer, bags map[int64]*windows.Bag) error {
 	m, present := d.of.Mechanism, windows.NewPresence(d.of.Presence())
 	state := ledger.NewState("offline", 0)
