@@ -56,6 +56,27 @@ func TestAnInputMadeAnewIsReadFromItsStart(t *testing.T) {
 	})
 }
 
+// TestAnInputMadeAnewAfterItsFirstWorkerDied: a worker of a new stream dies before it has written any part, and the input
+// is deleted and recreated. The next worker reads the new topic, and says that what the old one held is missing.
+func TestAnInputMadeAnewAfterItsFirstWorkerDied(t *testing.T) {
+	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+		yaml, start := liveOf(20*time.Second, 20*time.Second, 1)
+		w := newWorld(t, b, 1, yaml)
+		w.sendUsers(start, "old", 5)
+		way := &wire{}
+		first := w.start(func(s *stream.Service) { s.Conn = way.dial(t, b) })
+		kafkatest.Await(t, "the old records are read", func() bool { return first.count(t, "louver_events_total") >= 5 })
+		way.sever()
+		first.stop()
+		w.remake(1)
+		w.sendUsers(start, "new", 12)
+		s := w.start()
+		w.missesNothing("12")
+		s.end(t)
+		w.audit()
+	})
+}
+
 // TestAnInputMadeAnewUnderTheService does the same while the service runs. On a busy machine the new topic may be there
 // only when the window is due. Then it is made anew with a window that waits longer.
 func TestAnInputMadeAnewUnderTheService(t *testing.T) {

@@ -226,7 +226,10 @@ func (p *partition) open(ctx context.Context) error {
 	if err := p.writer.send(ctx); err != nil {
 		return err
 	}
-	p.last = p.progress()
+	if p.last = p.progress(); len(fresh) > 0 || p.id != before.TopicID {
+		// Without it, a new worker would not know which topic this one read, and would not notice that it was recreated.
+		p.keepProgress()
+	}
 	p.outage.heard = time.Now()
 	if since, back := p.Monitor.Away(); !since.IsZero() {
 		p.outage.returned(since, back)
