@@ -3,14 +3,25 @@ package embedded
 
 import (
 	"math"
+	"net"
+	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Start starts a cluster of kfake, and works around one fault of it. The caller closes it.
-func Start(options ...kfake.Opt) (*kfake.Cluster, error) {
-	cluster, err := kfake.NewCluster(options...)
+// Listen opens a listener, as [net.Listen] does.
+type Listen func(network, address string) (net.Listener, error)
+
+// Start starts a cluster of kfake, and works around two faults of it: see limitPartitions and lingering. The caller
+// closes it. An option [kfake.ListenFn] would take the place of listen, and bring one of the faults back.
+func Start(listen Listen, options ...kfake.Opt) (*kfake.Cluster, error) {
+	own := kfake.ListenFn(func(network, address string) (net.Listener, error) {
+		l, err := listen(network, address)
+		return lingering{l}, err
+	})
+	cluster, err := kfake.NewCluster(append([]kfake.Opt{own}, options...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -38,4 +49,42 @@ func limitPartitions(q *kmsg.FetchRequest) {
 		}
 	}
 	q.MaxBytes = math.MaxInt32
+}
+
+// lingering listens for connections whose end the broker notices a while later. kfake begins the session of a member of
+// a group when it has answered its join. If the connection has ended by then, the session never ends, and what is
+// assigned to that member is read by nobody. So an answer to a connection that has ended must seem to be sent.
+type lingering struct{ net.Listener }
+
+// linger is longer than a group waits for its members: Louver's ask for ten seconds.
+const linger = 30 * time.Second
+
+func (l lingering) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &lingeringConn{Conn: c, closed: make(chan struct{})}, nil
+}
+
+type lingeringConn struct {
+	net.Conn
+	close  sync.Once
+	closed chan struct{} // by the broker
+}
+
+func (c *lingeringConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		select {
+		case <-time.After(linger):
+		case <-c.closed:
+		}
+	}
+	return n, err
+}
+
+func (c *lingeringConn) Close() error {
+	c.close.Do(func() { close(c.closed) })
+	return c.Conn.Close()
 }

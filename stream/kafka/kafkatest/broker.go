@@ -48,7 +48,7 @@ func Each(t *testing.T, f func(t *testing.T, b *Broker)) {
 // Fake starts three fake brokers for this test.
 func Fake(t testing.TB, options ...kfake.Opt) *Broker {
 	t.Helper()
-	cluster, err := embedded.Start(options...)
+	cluster, err := embedded.Start(net.Listen, options...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func inMemory(t *testing.T) *Broker {
 		l, err := network.Listen(proto, addr)
 		return distant{l}, err
 	}
-	cluster, err := embedded.Start(kfake.Ports(9092, 9093, 9094), kfake.ListenFn(listen))
+	cluster, err := embedded.Start(listen, kfake.Ports(9092, 9093, 9094))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,19 +68,20 @@ const (
 func embedded(host string, port int, dataDir string, more ...kfake.Opt) (*kfake.Cluster, error) {
 	options := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(port), kfake.AllowAutoTopicCreation(),
 		kfake.DefaultNumPartitions(3), kfake.BrokerConfigs(map[string]string{cleanEvery: never})}
+	listen := net.Listen
 	if host != "" {
-		options = append(options, kfake.ListenFn(func(network, address string) (net.Listener, error) {
+		listen = func(network, address string) (net.Listener, error) {
 			_, p, err := net.SplitHostPort(address)
 			if err != nil {
 				return nil, err
 			}
 			return net.Listen(network, net.JoinHostPort(host, p))
-		}))
+		}
 	}
 	if dataDir != "" {
 		options = append(options, kfake.DataDir(dataDir), kfake.SyncWrites())
 	}
-	broker, err := local.Start(append(options, more...)...)
+	broker, err := local.Start(listen, append(options, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("the embedded broker cannot listen on %s: %w; want a free host:port of this machine",
 			net.JoinHostPort(host, strconv.Itoa(port)), service.Cause(err))
