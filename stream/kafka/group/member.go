@@ -135,6 +135,7 @@ func (m *Member) next(ctx context.Context) (*Generation, error) {
 	gen, err := group.Next(ctx)
 	if err != nil {
 		m.leaveBehind(ctx, err)
+		m.rest(err)
 		return nil, fmt.Errorf("join consumer group %s: %w", m.config.GroupID,
 			kafkaconn.Needs(err, "Read", "group "+m.config.GroupID))
 	}
@@ -182,6 +183,18 @@ func (m *Member) leaveBehind(ctx context.Context, failure error) {
 	last.left = m.leave(ctx, last.MemberID) == nil
 }
 
+// rest gives up the attempts to join after a failed one, so that the next one comes when Next has waited, for a time that
+// grows and is partly random. Each attempt is that of a new member. If several processes made them at a fixed rhythm, a
+// coordinator that waits anew whenever a member comes, such as that of the embedded broker, might never be done.
+func (m *Member) rest(failure error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.joined != nil && !errors.Is(failure, kafka.RebalanceInProgress) { // then the member is still the same
+		_ = m.joined.Close() // always nil
+		m.joined = nil
+	}
+}
+
 // leave takes a member out of the group if it is in it.
 func (m *Member) leave(ctx context.Context, member string) error {
 	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
@@ -220,7 +233,7 @@ func (m *Member) join(topics []string) (*kafka.ConsumerGroup, error) {
 		HeartbeatInterval: c.SessionTimeout / heartbeats,
 		SessionTimeout:    c.SessionTimeout,
 		RebalanceTimeout:  c.SessionTimeout,
-		JoinGroupBackoff:  100 * time.Millisecond, // Next adds its own, growing waits
+		JoinGroupBackoff:  time.Hour, // it does not try again by itself: see rest
 		Timeout:           joinTimeout,
 	})
 	if err != nil {
