@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -86,7 +87,8 @@ func (a *Active) WithDelta(has bool) Figure {
 // About says who counts.
 func (a *Active) About() About {
 	return About{Epsilon: a.Query.Epsilon, Above: a.Query.Above, Below: a.Query.Below, Update: a.Update,
-		Active: a.Within}
+		Active: a.Within, Noise: &Noise{Miss: 0.025, Error: float64(a.Mechanism.Error95(1)),
+			Basis: fmt.Sprintf("the published error of the number with ε %s in any 24 h", a.Query.Epsilon)}}
 }
 
 // Law returns the law of the noise, which is the same for all values.

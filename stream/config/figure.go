@@ -155,12 +155,25 @@ type About struct {
 	MaxTotal *decimal.Decimal
 	// Active is for how long users count after they were seen; 0 if it is no number of active users.
 	Active time.Duration
+	// Noise says how far a value may be off, if it is of more than one window; nil if the definition does not say that.
+	Noise *Noise
 	// Hold is how long a watch waits after it has fired; nil if it is no watch.
 	Hold *time.Duration
 	// OnChange says that it is drawn when its last value no longer holds.
 	OnChange bool
 	// Lasts says for how long an instance pays, such as "from arming to firing", unless it pays for a period of Since.
 	Lasts string
+}
+
+// Noise is what a definition says of the error of all values of a figure.
+type Noise struct {
+	// Miss is the probability that the published band of a value is entirely on a given side of the truth. Values may
+	// miss it one after another.
+	Miss float64
+	// Error is the published error if it is the same for all values; else 0.
+	Error float64
+	// Basis says in words where the band comes from.
+	Basis string
 }
 
 // Add adds figures to a stream, each behind those of its kind, and gives them what they have from the stream.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/louver/louver/mechanisms"
@@ -69,7 +70,9 @@ func (t *Total) WithDelta(has bool) Figure {
 // About says when the total begins anew, and what counts.
 func (t *Total) About() About {
 	return About{Epsilon: t.Query.Epsilon, Above: t.Query.Above, Below: t.Query.Below, Since: t.Calendar.Unit,
-		Zone: t.Zone, Update: t.Update, MaxTotal: t.Query.MaxTotal}
+		Zone: t.Zone, Update: t.Update, MaxTotal: t.Query.MaxTotal,
+		Noise: &Noise{Miss: 0.05, Basis: fmt.Sprintf("the published error of the total with ε %s in each %s",
+			t.Query.Epsilon, t.Calendar.Unit.Noun())}}
 }
 
 // Law returns the law of the noise in a total, by the number of its update in a period, and how many of these the

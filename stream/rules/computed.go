@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/louver/louver/mechanisms"
@@ -73,26 +72,14 @@ func computedAlert(s *config.Stream, c computed, t Threshold) (rule, string, err
 	case c.rollup > 0:
 		every = c.rollup
 	}
-	var err error
 	b.together = s.Together != ""
-	switch family := c.statistic().Family(); {
-	case c.statistic() == mechanisms.Mode:
-		return rule{}, "", fmt.Errorf("%s: nothing bounds the error of a mode; want a quantile, a share or a count", t)
-	case family == mechanisms.OfRanks:
-		err = withinBounds(s, t)
-	case c.statistic() == mechanisms.Share:
-		if at := t.Value.InexactFloat64(); at < 0 || at > 1 || at == 0 && t.Below || at == 1 && !t.Below {
-			err = fmt.Errorf("%s: a share is a number from 0 to 1; want a threshold between them, such as "+
-				"0.05 for 5 %%", t)
-		}
-	default: // a number of users of all groups together has another size
+	if c.statistic().Family() == mechanisms.OfUsers { // a number of users of all groups together has another size
 		b.together, b.without = false, s.Together
-		err = reachableCount(t, b)
 	}
-	if err != nil {
+	if err := reachable(s, t, c.statistic(), b); err != nil {
 		return rule{}, "", err
 	}
-	return alertOf(s, t, b, every, strings.TrimSpace(t.Value.String()+" "+unit))
+	return alertOf(s, t, b, every, unit)
 }
 
 // reach is the error of a number of users. It is 0 for quantiles and shares, whose errors depend on the other users.

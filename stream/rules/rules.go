@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 )
 
@@ -163,6 +163,10 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	f, place := s.Named(t.Release)
 	_, spread := f.(*config.SoFar)
 	r, drawn := f.(*config.Release)
+	var about config.About
+	if f != nil {
+		about = f.About()
+	}
 	switch of, periodic := f.(total); {
 	case t.Ago != 0 && spread:
 		return rule{}, "", fmt.Errorf("%s: nothing says how often noise makes such a difference of two distributions; want "+
@@ -170,11 +174,12 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	case t.Ago != 0 && periodic:
 		r, err := behindAlert(s, of, t)
 		return r, "", err
-	case isTotal(f):
-		return totalAlert(s, f, place, t)
-	case f != nil && f.Kind() == config.Present:
-		return activeAlert(s, f.(*config.Active), t)
-	case f != nil && f.About().OnChange:
+	case t.Ago != 0 && about.Noise != nil:
+		return rule{}, "", fmt.Errorf("%s: %s is no running total; want a release with since, which is compared with "+
+			"itself, or --above or --below", t, t.Release)
+	case about.Noise != nil:
+		return lastingAlert(s, about, f.Series()[place], t)
+	case about.OnChange:
 		return rule{}, "", fmt.Errorf("%s: release %s is published on change and has no band; want a release of every "+
 			"window, or a watch in the streams file", t, t.Release)
 	case !drawn:
@@ -190,17 +195,18 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 			"from news; want a figure that has a band: a count, a mean, a sum, a quantile with an interval, or an "+
 			"adaptive quantile in a stream that also counts its users", t, r.Query.Statistic)
 	}
-	if err := reachable(s, r, t, b); err != nil {
+	series := r.Series()[place]
+	if err := reachable(s, t, mechanisms.Statistic(series.Statistic), b); err != nil {
 		return rule{}, "", err
 	}
-	return alertOf(s, t, b, s.Window.Every, withUnit(t.Value, s, r))
+	return alertOf(s, t, b, s.Window.Every, series.Unit)
 }
 
-// releases names what may have a threshold: what is drawn in every window, totals, numbers of
-// active users, and what is computed.
+// releases names what may have a threshold: what is drawn in every window, what says itself how noisy it is, and what
+// is computed.
 func releases(s *config.Stream) (names []string) {
 	for _, f := range s.Figures {
-		if c := f.Cost(); c.Per == config.PerWindow || isTotal(f) || f.Kind() == config.Present {
+		if f.Cost().Per == config.PerWindow || f.About().Noise != nil {
 			for _, x := range f.Series() {
 				names = append(names, x.Name)
 			}
@@ -212,23 +218,4 @@ func releases(s *config.Stream) (names []string) {
 		}
 	}
 	return names
-}
-
-// reachable refuses thresholds that no band can be beyond.
-func reachable(s *config.Stream, r *config.Release, t Threshold, b band) error {
-	if r.Mechanism.Counts() {
-		return reachableCount(t, b)
-	}
-	if r.Query.Statistic == "sum" {
-		return nil
-	}
-	return withinBounds(s, t)
-}
-
-func withUnit(v decimal.Decimal, s *config.Stream, r *config.Release) string {
-	unit := s.Unit
-	if r.Mechanism.Counts() {
-		unit = "users"
-	}
-	return strings.TrimSpace(v.String() + " " + unit)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/record"
 )
 
 // Threshold says which figures one alert fires on.
@@ -52,8 +53,8 @@ func (t Threshold) side() string {
 }
 
 // alertOf makes the rule of a threshold for figures with a band. There is one figure in every step of time.
-func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, threshold string) (_ rule, warning string,
-	_ error) {
+func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, unit string) (_ rule, warning string, _ error) {
+	threshold := strings.TrimSpace(t.Value.String() + " " + unit)
 	perMonth, series := math.Floor(month/float64(every)), s.MostGroups()
 	if b.together {
 		series++
@@ -106,6 +107,24 @@ func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, thresho
 	}, warning, nil
 }
 
+// reachable refuses thresholds that no value of a statistic with this band can be beyond.
+func reachable(s *config.Stream, t Threshold, of mechanisms.Statistic, b band) error {
+	switch family := of.Family(); {
+	case of == mechanisms.Mode:
+		return fmt.Errorf("%s: nothing bounds the error of a mode; want a quantile, a share or a count", t)
+	case of == mechanisms.Sum:
+		return nil
+	case family == mechanisms.OfUsers:
+		return reachableCount(t, b)
+	case family == mechanisms.OfShares:
+		if at := t.Value.InexactFloat64(); at < 0 || at > 1 || at == 0 && t.Below || at == 1 && !t.Below {
+			return fmt.Errorf("%s: a share is a number from 0 to 1; want a threshold between them, such as 0.05 for 5 %%", t)
+		}
+		return nil
+	}
+	return withinBounds(s, t)
+}
+
 // reachableCount refuses thresholds that no number of users with this band can be beyond.
 func reachableCount(t Threshold, b band) error {
 	if at := t.Value.InexactFloat64(); t.Below && at <= b.reach {
@@ -144,49 +163,18 @@ func chance(b band, alarms float64, groups int) string {
 		"often that band misses the truth; for a release with an interval it is.", count(alarms), together, b.basis)
 }
 
-// activeAlert makes the rule of a threshold of a number of active users. Its noise is that of the newest draw, and to a
-// small part of those before. So misses may cluster a little.
-func activeAlert(s *config.Stream, of *config.Active, t Threshold) (rule, string, error) {
-	if t.Ago != 0 {
-		return rule{}, "", fmt.Errorf("%s: %s is no running total; want a release with since, which is compared with "+
-			"itself, or --above or --below", t, t.Release)
+// lastingAlert makes the rule of a threshold of a series whose values are of more than one window. The noise of a value
+// is also in later ones, so misses may come one after another. The alert of a running total says that the threshold is
+// passed in this period.
+func lastingAlert(s *config.Stream, about config.About, series record.Series, t Threshold) (rule, string, error) {
+	of := mechanisms.Statistic(series.Statistic)
+	if family := of.Family(); t.Below && about.Since != "" && (family == mechanisms.OfUsers || family == mechanisms.OfAmounts) {
+		return rule{}, "", fmt.Errorf("%s: a running total begins at 0 in each %s, so it is always below at first; "+
+			"want --above, or a release of every window", t, about.Since.Noun())
 	}
-	b := band{miss: 0.025, known: nominal, reach: float64(of.Mechanism.Error95(1)),
-		basis: fmt.Sprintf("the published error of the number with ε %s in any 24 h", of.Query.Epsilon)}
-	if err := reachableCount(t, b); err != nil {
+	b := band{miss: about.Noise.Miss, known: nominal, reach: about.Noise.Error, basis: about.Noise.Basis}
+	if err := reachable(s, t, of, b); err != nil {
 		return rule{}, "", err
 	}
-	return alertOf(s, t, b, of.Update, t.Value.String()+" users")
-}
-
-// isTotal reports whether a figure adds up, from the beginning of a period on.
-func isTotal(f config.Figure) bool { return f != nil && f.About().Since != "" }
-
-// totalAlert makes the rule of a threshold of a series of a running total, or of a distribution so far. The alert says
-// that the threshold is passed in this period. The noise of a total is in the later ones too, so misses come one after
-// another.
-func totalAlert(s *config.Stream, of config.Figure, place int, t Threshold) (rule, string, error) {
-	about, series := of.About(), of.Series()[place]
-	family := mechanisms.Statistic(series.Statistic).Family()
-	switch period := about.Since.Noun(); {
-	case family == mechanisms.OfRanks:
-		if err := withinBounds(s, t); err != nil {
-			return rule{}, "", err
-		}
-	case series.Statistic == string(mechanisms.Mode):
-		return rule{}, "", fmt.Errorf("%s: nothing bounds the error of a mode; want a quantile, a share or a count", t)
-	case series.Statistic == string(mechanisms.Share):
-		if at := t.Value.InexactFloat64(); at <= 0 || at >= 1 {
-			return rule{}, "", fmt.Errorf("%s: a share is a number from 0 to 1; want a threshold between them, such as "+
-				"0.05 for 5 %%", t)
-		}
-	case t.Below:
-		return rule{}, "", fmt.Errorf("%s: a running total begins at 0 in each %s, so it is always below at first; "+
-			"want --above, or a release of every window", t, period)
-	case family == mechanisms.OfUsers && t.Value.IsNegative():
-		return rule{}, "", fmt.Errorf("%s: a count is never below 0; want 0 or more", t)
-	}
-	b := band{miss: 0.05, known: nominal, basis: fmt.Sprintf("the published error of the total with ε %s in each %s",
-		about.Epsilon, about.Since.Noun())}
-	return alertOf(s, t, b, about.Update, strings.TrimSpace(t.Value.String()+" "+series.Unit))
+	return alertOf(s, t, b, about.Update, series.Unit)
 }
