@@ -67,8 +67,8 @@ func (a *Account) LostIn(stream string, from, to int64, plus ...Charge) Spending
 	return a.limit.less(counted, own.filter.bound(own.between(from, to, stream, plus)))
 }
 
-// Used is how many windows of a stream with these costs are charged in a lane, of those that count at a moment. It counts
-// the charges in plus as if they were added.
+// Used is how many windows of a stream with these costs are charged in a lane, of those that count at a moment. It
+// counts the charges in plus as if they were added.
 func (a *Account) Used(stream, lane string, price []Item, at int64, plus ...Charge) (windows int64) {
 	from, to := a.limit.endingAt(at)
 	price = merged(price)

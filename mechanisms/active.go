@@ -48,8 +48,8 @@ type Active struct {
 	single     int64 // the 95 % error of a count with the share of one value
 }
 
-// NewActive checks a query and returns the number that it asks for. The error is an [Error] that says what is wrong with
-// the query.
+// NewActive checks a query and returns the number that it asks for. The error is an [Error] that says what is wrong
+// with the query.
 func NewActive(q ActiveQuery) (*Active, error) {
 	if _, _, err := parameter.Epsilon(q.Epsilon); err != nil {
 		return nil, err

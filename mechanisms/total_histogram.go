@@ -75,8 +75,8 @@ func (t *Total) Error95(leaf int64) int64 {
 
 // Needs returns about how many users a histogram has to hold after a leaf for a quantile that is more than noise, and
 // for a useful one. Both are proportional to the noise of a number: the quality goes by the band, and that reaches as
-// far as the noise of the users up to the quantile does. The factors are those of simulated days of 1,000 to 50,000 users
-// with lognormal latencies in 113 buckets, rounded to the safe side. Fewer buckets need fewer users.
+// far as the noise of the users up to the quantile does. The factors are those of simulated days of 1,000 to 50,000
+// users with lognormal latencies in 113 buckets, rounded to the safe side. Fewer buckets need fewer users.
 func (t *Total) Needs(p decimal.Decimal, leaf int64) (rough, useful int64) {
 	variance, _ := t.Noise(leaf)
 	side := decimal.Min(p, decimal.NewFromInt(1).Sub(p)).InexactFloat64()

@@ -31,7 +31,8 @@
 //
 //  1. [fetch.Reader] delivers the record. Package codec decodes it to an Event: a user, a value as a point of the grid,
 //     a group and a time. A record that does not decode is rejected and counted, and one that the stream's conditions
-//     leave out is skipped. Records of OpenTelemetry hold many events, of which each is decoded alone (ingest/items.go).
+//     leave out is skipped. Records of OpenTelemetry hold many events, of which each is decoded alone
+//     (ingest/items.go).
 //  2. [windows.Hasher] replaces the user by a keyed hash. The key is in the control topic.
 //  3. The event goes into the [windows.Bag] of the slice that holds its time. A slice is as long as the step from one
 //     window to the next. A bag keeps one contribution for each user and group, chosen or added up by the stream's

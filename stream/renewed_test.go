@@ -56,8 +56,8 @@ func TestAnInputMadeAnewIsReadFromItsStart(t *testing.T) {
 	})
 }
 
-// TestAnInputMadeAnewAfterItsFirstWorkerDied: a worker of a new stream dies before it has written any part, and the input
-// is deleted and recreated. The next worker reads the new topic, and says that what the old one held is missing.
+// TestAnInputMadeAnewAfterItsFirstWorkerDied: a worker of a new stream dies before it has written any part, and the
+// input is deleted and recreated. The next worker reads the new topic, and says that what the old one held is missing.
 func TestAnInputMadeAnewAfterItsFirstWorkerDied(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		yaml, start := liveOf(20*time.Second, 20*time.Second, 1)

@@ -139,8 +139,8 @@ func TestUnframedRecords(t *testing.T) {
 }
 
 // TestRegistryBehind has a registry that does not have the schema of the first events when they come. They count all
-// the same if it has caught up before the grace is over, also if the service restarts meanwhile. Each user has one event:
-// one that was added twice would have twice its value.
+// the same if it has caught up before the grace is over, also if the service restarts meanwhile. Each user has one
+// event: one that was added twice would have twice its value.
 func TestRegistryBehind(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy   string

@@ -25,8 +25,8 @@
 //   - The [Policy] chooses one of a user's records in a group. Every policy that does so takes the least (or greatest)
 //     element of a total order, so choosing among records already chosen gives the same result as choosing among all.
 //   - Or the policy adds them up: the user's one value is then the sum, the number or the mean, and is clipped to the
-//     bounds after adding. Whatever the user sends, it stays one value within the bounds. It is made of each record below
-//     the cut once, so it depends on that user's records and on the cuts alone: see line.go.
+//     bounds after adding. Whatever the user sends, it stays one value within the bounds. It is made of each record
+//     below the cut once, so it depends on that user's records and on the cuts alone: see line.go.
 //   - Among all groups in which a user has a record, the MaxGroups with the least keyed hash of (user, window start,
 //     group) count. A group that is among the least of all is also among the least in every partition that has seen it,
 //     from its first record on. So dropping the others early loses nothing, and merging is exact.

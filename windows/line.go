@@ -18,12 +18,13 @@ import (
 //
 //   - The ranges on a line follow one another without overlap, and the parts of a mark hold each record of its range
 //     that was taken.
-//   - A worker drops a record as late only if it has cut all windows of the record's slice, and so this window. But every
-//     mark on the line, and every one that its writer wrote or resumed from, is in the log before the first that cuts it.
+//   - A worker drops a record as late only if it has cut all windows of the record's slice, and so this window. But
+//     every mark on the line, and every one that its writer wrote or resumed from, is in the log before the first that
+//     cuts it.
 //   - A line begins with the mark of a worker without progress, and no window has a record below its To.
 //
-// Two workers must not have one number for different records. So a worker that goes on at the end of a topic which has lost
-// its newest records gives the records to come numbers that are larger by a random amount.
+// Two workers must not have one number for different records. So a worker that goes on at the end of a topic which has
+// lost its newest records gives the records to come numbers that are larger by a random amount.
 //
 // Nobody has to know which of two workers is a zombie. Their lines fork, each is complete, and the first cut picks one.
 // Later marks change nothing about earlier cuts, so all readers find the same.

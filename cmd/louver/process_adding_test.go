@@ -57,9 +57,9 @@ type adding struct {
 // TestFiguresAddUpToWhatWasSent kills and freezes processes while events come in. A published sum is exactly that of
 // the values in the input, and a published count exactly the number of events, unless the window says that it is
 // incomplete: only windows of which parts or records were deleted may say so. Meanwhile a stream that takes the last
-// value turns to the sum, an input gets another partition, and 1,000 windows of the past are made up for, with more users
-// than the bags may hold. LOUVER_TEST_ADDING says how long, such as 10m. From three minutes on another input loses its
-// newest records, and then it is deleted and made anew.
+// value turns to the sum, an input gets another partition, and 1,000 windows of the past are made up for, with more
+// users than the bags may hold. LOUVER_TEST_ADDING says how long, such as 10m. From three minutes on another input
+// loses its newest records, and then it is deleted and made anew.
 func TestFiguresAddUpToWhatWasSent(t *testing.T) {
 	t.Parallel()
 	length := time.Minute

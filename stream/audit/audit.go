@@ -52,8 +52,8 @@ func (a *Audit) Begin(states []*ledger.State) {
 }
 
 // Checkpoint takes the checkpoint of a partition of the ledger. Call it before the first [Audit.Entry]. The checkpoint
-// is compared with the state after the entries. The topic of checkpoints is compacted, so each partition has only its last
-// checkpoint.
+// is compared with the state after the entries. The topic of checkpoints is compacted, so each partition has only its
+// last checkpoint.
 func (a *Audit) Checkpoint(at Position, app string, partition int, text []byte) {
 	a.checkpoints.take(at, app, partition, text)
 }

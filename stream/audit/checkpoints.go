@@ -14,7 +14,8 @@ type checkpoints struct {
 	proofs map[int]*proof // by partition, whose checkpoint is still to be compared
 }
 
-// proof is a checkpoint and the state after the partition's entries, which is compared with it at the checkpoint's offset.
+// proof is a checkpoint and the state after the partition's entries, which is compared with it at the checkpoint's
+// offset.
 type proof struct {
 	at    Position
 	text  []byte

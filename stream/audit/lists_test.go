@@ -54,8 +54,8 @@ func listed(t *testing.T) (all []ledger.Entry) {
 	return all
 }
 
-// TestAuditOfLists: the audit adds up again what was found. It sees a group that is not on the list, one that is missing,
-// one that was kept too long, and a threshold that is too low.
+// TestAuditOfLists: the audit adds up again what was found. It sees a group that is not on the list, one that is
+// missing, one that was kept too long, and a threshold that is too low.
 func TestAuditOfLists(t *testing.T) {
 	drop := func(g []ledger.Group, name string) []ledger.Group {
 		return slices.DeleteFunc(slices.Clone(g), func(g ledger.Group) bool { return g.Name == name })

@@ -10,8 +10,8 @@ import (
 
 // ParseTime reads an event time into Unix nanoseconds. It is one of these, with its zone:
 //
-//   - RFC 3339, and what programs write in its place: a space for the T, a zone such as +0000 or +00 or UTC, also behind
-//     a space, and no seconds;
+//   - RFC 3339, and what programs write in its place: a space for the T, a zone such as +0000 or +00 or UTC, also
+//     behind a space, and no seconds;
 //   - the time of an access log, with its brackets or without, and with a space for the first colon:
 //     17/May/2015:10:05:03 +0000;
 //   - an epoch number in seconds, milliseconds, microseconds or nanoseconds.

@@ -16,13 +16,13 @@ import (
 )
 
 // Nobody can tell a good record from a bad one whose schema is not known. Such a record is kept aside while the
-// registry is asked, and the partition reads on. The record counts as soon as its schema is known. A policy that chooses
-// does so by a total order, so it makes no difference that later records were added first. Until the record is decided,
-// the progress stays below it, so that a new worker would read it again.
+// registry is asked, and the partition reads on. The record counts as soon as its schema is known. A policy that
+// chooses does so by a total order, so it makes no difference that later records were added first. Until the record is
+// decided, the progress stays below it, so that a new worker would read it again.
 //
-// Where contributions add up, a new worker must not read again what is in parts. So the records behind one that waits are
-// kept aside too, and are taken in their order. Bags and marks then end below the record that waits. Before a cut, all
-// records below it are decided: the window waits until the registry has denied the schemas for half a minute.
+// Where contributions add up, a new worker must not read again what is in parts. So the records behind one that waits
+// are kept aside too, and are taken in their order. Bags and marks then end below the record that waits. Before a cut,
+// all records below it are decided: the window waits until the registry has denied the schemas for half a minute.
 //
 // A registry may be behind its producers, so "no such schema" is no answer while the record's windows are open. It is
 // one when all windows of the record's own timestamp are cut, or after an hour. If too much is kept aside, it is one
@@ -171,8 +171,8 @@ func (p *undecided) settle() {
 }
 
 // upTo returns where the parts of a stream end that should hold the records below to: there or, if the stream adds up,
-// below the first record that waits. If to is the stream's next cut, it first decides what can be decided of the records
-// below it. For a stream that adds up that is all of them: those whose schema is still not known are rejected.
+// below the first record that waits. If to is the stream's next cut, it first decides what can be decided of the
+// records below it. For a stream that adds up that is all of them: those whose schema is still not known are rejected.
 func (p *undecided) upTo(ctx context.Context, in *streamInput, to int64) (int64, error) {
 	cuts, adds := in.reached(to), in.stream.Contribution.Adds()
 	if cuts {
@@ -228,8 +228,8 @@ func (p *undecided) decide(ripe func(*aside, lane) bool) {
 }
 
 // await decides what can be decided, and waits until the registry has answered what a stream's records need: then its
-// windows may be cut. If the stream adds up, a schema that the registry does not have is an answer only after a while. If
-// that takes longer than the registry usually does, louver windows says so.
+// windows may be cut. If the stream adds up, a schema that the registry does not have is an answer only after a while.
+// If that takes longer than the registry usually does, louver windows says so.
 func (p *undecided) await(ctx context.Context, in *streamInput) error {
 	began, told := time.Now(), false
 	for {

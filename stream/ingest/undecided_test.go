@@ -206,9 +206,9 @@ func TestProgressStaysBelowWhatIsKeptAside(t *testing.T) {
 	}
 }
 
-// Where contributions add up, each record is in one part, and the marks follow one another without overlap, however long
-// records wait for their schemas, whenever bags are written and windows cut, and wherever a worker dies. Records wait for
-// a schema that comes within half a minute, also beyond a cut. Those whose schema never comes are in none.
+// Where contributions add up, each record is in one part, and the marks follow one another without overlap, however
+// long records wait for their schemas, whenever bags are written and windows cut, and wherever a worker dies. Records
+// wait for a schema that comes within half a minute, also beyond a cut. Those whose schema never comes are in none.
 func TestRecordsThatWaitAreAddedOnce(t *testing.T) {
 	schema := codec.Registered{Format: "avro",
 		Text: `{"type":"record","name":"r","fields":[{"name":"user","type":"string"}]}`}

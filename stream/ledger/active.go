@@ -77,8 +77,8 @@ func (c *Active) publishes(_ Continual, e Entry, _ string) bool { return c.Finis
 // charged implements leafwise.
 func (c *Active) charged(e Entry) bool { return c.Finishes(e) }
 
-// cap is what the leaves of an instance are charged under. Instances of one budget differ in their numbers, and those of
-// several budgets in when they began.
+// cap is what the leaves of an instance are charged under. Instances of one budget differ in their numbers, and those
+// of several budgets in when they began.
 func (c *Active) cap(name string, number int64) budget.Cap {
 	return budget.Cap{Count: 1, Per: activeDay, Era: c.Since.Unix(), Lane: fmt.Sprintf("%s/%d", name, number)}
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // TestAnyDayOfActiveUsers goes through days of hours in which instances are lost, definitions change and windows are
-// missing. What counts in the budget's period is, for each instance with a value in it, its price once for each day from
-// the first of these values to the last. It never passes the limit. A checkpoint in the middle leads to the same.
+// missing. What counts in the budget's period is, for each instance with a value in it, its price once for each day
+// from the first of these values to the last. It never passes the limit. A checkpoint in the middle leads to the same.
 func TestAnyDayOfActiveUsers(t *testing.T) {
 	armed, exhausted := false, false
 	rapid.Check(t, func(t *rapid.T) {
@@ -113,7 +113,8 @@ func TestActiveUsersBeginAnewAfterAGap(t *testing.T) {
 	}
 }
 
-// TestUnpaidLeaf: a budget of 60 hours that has enough for one day pays for no leaf of the second, and ends the instance.
+// TestUnpaidLeaf: a budget of 60 hours that has enough for one day pays for no leaf of the second, and ends the
+// instance.
 func TestUnpaidLeaf(t *testing.T) {
 	books, limit := ledger.NewBooks(), ledgertest.Limit("1", 60*time.Hour)
 	for hour := 1; hour <= 28; hour++ {

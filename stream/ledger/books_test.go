@@ -157,7 +157,8 @@ func TestWindowsDecided(t *testing.T) {
 	})
 }
 
-// The state after the stored entries is the books that wrote them, so that a successor decides as its predecessor would.
+// The state after the stored entries is the books that wrote them, so that a successor decides as its predecessor
+// would.
 func TestFoldAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plans := []ledgertest.Plan{

@@ -15,8 +15,8 @@ import (
 // once, when it is armed, and then looks at one window after another until it ends. [Books.Settle] decides whether an
 // instance looks at the window, and whether this is a new one. The caller then has it look, and fills in what it found.
 //
-// It is of one of five kinds: a [Watch], a [Change], a [Total], a [SoFar] or an [Active]. Exactly one of these fields is
-// set.
+// It is of one of five kinds: a [Watch], a [Change], a [Total], a [SoFar] or an [Active]. Exactly one of these fields
+// is set.
 type Continual struct {
 	Name string `json:"name"`
 	// Definition is a fingerprint of everything that an instance depends on. An instance looks only while it is the
@@ -374,8 +374,8 @@ func (b *Books) Paused(e Entry, s Continual) (Pause, bool) {
 	return p, true
 }
 
-// fits reports whether a budget can pay for an instance from a window with this end on, until a moment, beside others that
-// are armed for that window and other charges.
+// fits reports whether a budget can pay for an instance from a window with this end on, until a moment, beside others
+// that are armed for that window and other charges.
 func fits(a *budget.Account, e Entry, s Continual, end, until int64, arming []budget.Item,
 	beside ...budget.Charge) bool {
 	if by, ok := s.kind().(leafwise); ok {

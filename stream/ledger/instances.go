@@ -11,8 +11,8 @@ import (
 )
 
 // instances holds every instance of every continual figure in some [Books]. Each is a held charge of its budget, from
-// the end of the first window that it looked at to the end of the last one, or is charged leaf by leaf. The accounts are the books': whoever adds
-// to these instances passes the account of the budget.
+// the end of the first window that it looked at to the end of the last one, or is charged leaf by leaf. The accounts
+// are the books': whoever adds to these instances passes the account of the budget.
 type instances struct {
 	// of lists the instances of each continual figure, in the order of their numbers.
 	of map[continualName][]*instance

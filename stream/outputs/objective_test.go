@@ -42,7 +42,8 @@ func objectives(t *testing.T, edits ...string) []config.Objective {
 // midnight begins the windows of these tests.
 var midnight = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 
-// inWindow is the record of the share in the i-th window, with sums over an hour and over three days. It may be changed.
+// inWindow is the record of the share in the i-th window, with sums over an hour and over three days. It may be
+// changed.
 func inWindow(t *testing.T, i int, change ...func(*Record)) Record {
 	t.Helper()
 	start := midnight.Add(time.Duration(i) * 15 * time.Minute)
@@ -123,8 +124,8 @@ func same(a, b sum) bool {
 	return equal(a.bad, b.bad) && equal(a.users, b.users) && equal(a.windows, b.windows)
 }
 
-// The gauges show what the newest record says, and nothing of a record that is old or has no sums. That nothing is added
-// up is said.
+// The gauges show what the newest record says, and nothing of a record that is old or has no sums. That nothing is
+// added up is said.
 func TestSumsOfObjectives(t *testing.T) {
 	none := sum{math.NaN(), math.NaN(), 0}
 	for _, c := range []struct {

@@ -100,7 +100,8 @@ func TestDistributionOfAllGroups(t *testing.T) {
 	}
 }
 
-// Two windows of a day in blocks begin at the same moment. Their ids have the start of the newest window, and find them.
+// Two windows of a day in blocks begin at the same moment. Their ids have the start of the newest window, and find
+// them.
 func TestRecordsOfTheNewestTimeAreFoundByTheirIDs(t *testing.T) {
 	w := newWorld(t, 1<<20)
 	for i := range 2 {

@@ -183,9 +183,10 @@ func (m *Member) leaveBehind(ctx context.Context, failure error) {
 	last.left = m.leave(ctx, last.MemberID) == nil
 }
 
-// rest gives up the attempts to join after a failed one, so that the next one comes when Next has waited, for a time that
-// grows and is partly random. Each attempt is that of a new member. If several processes made them at a fixed rhythm, a
-// coordinator that waits anew whenever a member comes, such as that of the embedded broker, might never be done.
+// rest gives up the attempts to join after a failed one, so that the next one comes when Next has waited, for a time
+// that grows and is partly random. Each attempt is that of a new member. If several processes made them at a fixed
+// rhythm, a coordinator that waits anew whenever a member comes, such as that of the embedded broker, might never be
+// done.
 func (m *Member) rest(failure error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

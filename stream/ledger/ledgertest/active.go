@@ -10,8 +10,8 @@ import (
 	"github.com/louver/louver/stream/record"
 )
 
-// Active is the number "now" of the users of three hours as a definition has it, for a window of an hour. It has a value
-// every two hours. A user moves among two groups.
+// Active is the number "now" of the users of three hours as a definition has it, for a window of an hour. It has a
+// value every two hours. A user moves among two groups.
 func Active(t T, definition, mechanism, epsilon string) ledger.Continual {
 	t.Helper()
 	strategy, err := mechanisms.NewActiveStrategy(mechanism, 12, 2, Dec(epsilon))

@@ -253,8 +253,8 @@ func (a *Attendance) Bytes() (sum int64) {
 	return sum
 }
 
-// EachTotal says how many users have counted in each total, and were seen lately for each number of active users. A user
-// who has counted in several groups is in each. The numbers are private.
+// EachTotal says how many users have counted in each total, and were seen lately for each number of active users. A
+// user who has counted in several groups is in each. The numbers are private.
 func (a *Attendance) EachTotal(do func(stream, name string, users int)) {
 	for _, c := range a.trackers {
 		switch t := c.Tracker.(type) {

@@ -37,7 +37,8 @@
 //
 // The Core is gone, and all that it had learnt. Whatever happened, the next session finds one of these:
 //
-//   - The transaction is committed. Then its entries are in the ledger, which the session has read before it has a Core.
+//   - The transaction is committed. Then its entries are in the ledger, which the session has read before it has a
+//     Core.
 //   - It is aborted, and its entries are still in the log, where readers of uncommitted records see them. They come
 //     first ([Charges.Aborted]) and are committed byte for byte, one transaction each. A second draw of the same window
 //     would be a loss that nobody is charged for.
@@ -54,6 +55,6 @@
 // # Scripts
 //
 // testdata/scripts tells what happens over several windows, and when something goes wrong: what users send, and what is
-// decided, charged, adopted or lost. Begin with crash, then budgets, max_windows and discovery. script_test.go says what
-// the words mean, and how to review a script that was written anew.
+// decided, charged, adopted or lost. Begin with crash, then budgets, max_windows and discovery. script_test.go says
+// what the words mean, and how to review a script that was written anew.
 package decide

@@ -139,8 +139,8 @@ func (c *Core) tellFound(e ledger.Entry) {
 }
 
 // tell logs once that the budget withholds a stream's windows, or that an alarm, a figure on change, a running total
-// or a number of active users is paused, and until when. It logs once that this is over. Finding out until when takes as long as deciding many
-// windows, so that is done only once too.
+// or a number of active users is paused, and until when. It logs once that this is over. Finding out until when takes
+// as long as deciding many windows, so that is done only once too.
 func (c *Core) tell(e ledger.Entry) {
 	for _, s := range e.Continual {
 		c.tellStep(e, s)

@@ -79,8 +79,8 @@ func (c *capWorld) checkTotals(t rapid.TB, real testing.TB) (restarts int) {
 	return restarts
 }
 
-// checkDistribution compares a distribution so far with the users of a group: all values are 5, the end of the second of
-// four buckets.
+// checkDistribution compares a distribution so far with the users of a group: all values are 5, the end of the second
+// of four buckets.
 func (c *capWorld) checkDistribution(t rapid.TB, s ledger.Continual, e ledger.Entry, u int, want int64) {
 	values := s.SoFar.Groups[u].Values
 	if n := values[0].Numbers.Raw; !slices.Equal(n, []int64{0, want, 0, 0}) || values[0].Value.IntPart() != want {

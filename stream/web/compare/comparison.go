@@ -129,8 +129,8 @@ type Average struct {
 	middle  decimal.Decimal
 }
 
-// AverageOf takes at least one record, all of one release and in order. Of figures over the newest time, those that share
-// windows share their noise too. So each that overlaps the one before it is left out.
+// AverageOf takes at least one record, all of one release and in order. Of figures over the newest time, those that
+// share windows share their noise too. So each that overlaps the one before it is left out.
 func AverageOf(records []outputs.Record) Average {
 	first, last := records[0], records[len(records)-1]
 	m := Average{Stream: first.Stream, Group: first.Group, Release: first.Release, From: first.WindowStart,

@@ -23,8 +23,8 @@ type planActiveFlags struct {
 	Active time.Duration `group:"total" placeholder:"D" help:"Forecast the number of users seen in so much time, with a value every --update. Without --epsilon: for several ε, or for the one with which the error is --error."`
 }
 
-// plannedActive is the forecast of a number of active users. Charge is what any 24 hours cost one user, in all groups in
-// which the user may count. Lost and LostDelta are what that comes to if nothing else is drawn.
+// plannedActive is the forecast of a number of active users. Charge is what any 24 hours cost one user, in all groups
+// in which the user may count. Lost and LostDelta are what that comes to if nothing else is drawn.
 type plannedActive struct {
 	Epsilon   cli.Digits      `json:"epsilon"`
 	Error     int64           `json:"error_95"`

@@ -134,9 +134,9 @@ func TestGaugesAreRestored(t *testing.T) {
 	}
 }
 
-// Sums of an objective reach three days back. After a restart they are the same, from the newest entry alone: the output
-// topic does not exist. Before that, nothing is shown. A window that is withheld does not count, and neither do those
-// before the newest definition.
+// Sums of an objective reach three days back. After a restart they are the same, from the newest entry alone: the
+// output topic does not exist. Before that, nothing is shown. A window that is withheld does not count, and neither do
+// those before the newest definition.
 func TestSumsOfObjectivesAreRestored(t *testing.T) {
 	const text = `version: 1
 streams:
@@ -220,8 +220,8 @@ streams:
 	if !slices.Equal(got, want) {
 		t.Errorf("after a restart:\n%s\nbefore:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	// Two groups with seven stretches and three gauges each. 90 windows have come since the edition with another ε, and one
-	// of them is withheld.
+	// Two groups with seven stretches and three gauges each. 90 windows have come since the edition with another ε, and
+	// one of them is withheld.
 	if all := strings.Join(got, "\n"); len(got) != 2*7*3 || !strings.Contains(all,
 		`louver_slo_windows{group="eu",over="3d",release="slow",stream="web"} 89`) {
 		t.Errorf("%d sums:\n%s", len(got), all)
