@@ -94,7 +94,7 @@ func (c *chaos) configure() {
 }
 
 func (c *chaos) stream(name, input, policy string, v definition) string {
-	group, groups, upper := "", "", 1_000_000
+	group, value, groups, upper := "", ", value: value", "", 1_000_000
 	if len(v.groups) > 1 {
 		group, groups = ", group: group", "    groups: ["+strings.Join(v.groups, ", ")+"]\n"
 	}
@@ -102,21 +102,33 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 		group, groups = ", group: value", found
 	}
 	if v.exact {
-		upper = upperBound
+		upper = upperOf(policy)
+	}
+	if policy == "count" {
+		value = ""
 	}
 	releases := ""
 	for _, r := range v.releases {
-		releases += fmt.Sprintf("      - {name: %s, %s, epsilon: %s}\n", r, map[string]string{
+		releases += fmt.Sprintf("      - {name: %s, %s", r, map[string]string{
 			"users": "statistic: count, mechanism: geometric", "slow": fmt.Sprint("statistic: count, above: ",
 				slowAbove),
-			"p50": "statistic: median", spent: "statistic: sum, clip: none"}[r], v.epsilon)
+			"p50": "statistic: median", spent: "statistic: sum, clip: none", spread: v.recent.histogram(),
+			highs: fmt.Sprintf("statistic: count, above: %d, from: %s", slowAbove, spread)}[r])
+		if r != highs {
+			releases += fmt.Sprint(", epsilon: ", v.epsilon)
+		}
+		releases += "}\n"
+	}
+	if v.recent != (recent{}) {
+		groups += "    together: " + everybody + "\n    fresh: true\n" // it shares its topic with another budget
+		releases += v.recent.steps(v.epsilon)
 	}
 	if v.total > 0 {
 		releases += fmt.Sprintf("      - {name: %s, statistic: count, since: hour, max_total: %d, epsilon: 1000000}\n",
 			totalled, v.total)
 	}
 	text := fmt.Sprintf(`  - name: %s
-    input: {topic: %s, user: user, value: value, time: time%s, max_future: %s}
+    input: {topic: %s, user: user%s, time: time%s, max_future: %s}
 %s    bounds: {lower: 0, upper: %d, step: 1, prior: uniform}
     window: {size: %s, every: %s, grace: %s, start: %s}
     contribution: %s
@@ -124,7 +136,7 @@ func (c *chaos) stream(name, input, policy string, v definition) string {
 %s    output: {topic: %s}
     budget: %s
     on_exhausted: withhold
-`, name, input, group, maxFuture, groups, upper, v.size, v.every, v.grace, c.from.Format(time.RFC3339), policy,
+`, name, input, value, group, maxFuture, groups, upper, v.size, v.every, v.grace, c.from.Format(time.RFC3339), policy,
 		releases, c.output, v.budget)
 	if v.cap > 0 {
 		text += fmt.Sprintf("    max_windows: {count: %d, per: %s, parts: %d}\n", v.cap, budget.FormatPer(capPer),

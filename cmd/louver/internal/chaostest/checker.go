@@ -19,8 +19,9 @@ import (
 type verdict struct {
 	faults, windows, missing, different, double, overspent, incomplete, unexplained int
 	complaints                                                                      []string
-	// of watches, of users under a cap, of totals, and of names that were found: if one is 0, that was not tested
-	firings, counted, totals, found int
+	// of watches, of users under a cap, of totals, of names that were found, of sums over the newest time, of
+	// distributions so far, and of numbers of active users: if one is 0, that was not tested
+	firings, counted, totals, found, sums, soFar, active int
 }
 
 func (v verdict) String() string {
@@ -46,6 +47,9 @@ func (v *verdict) add(o verdict) {
 	v.counted += o.counted
 	v.totals += o.totals
 	v.found += o.found
+	v.sums += o.sums
+	v.soFar += o.soFar
+	v.active += o.active
 }
 
 func (v *verdict) complain(counter *int, format string, args ...any) {
@@ -66,6 +70,9 @@ func (e evidence) check() verdict {
 	c.checkWatches()
 	c.checkTotals()
 	c.checkFound()
+	c.checkSums()
+	c.checkSoFar()
+	c.checkActive()
 	c.checkBudgets()
 	c.windows = len(c.entries)
 	return c.verdict
@@ -93,6 +100,7 @@ type definition struct {
 	alarm            int    // how many users above slowAbove its watch tells of; 0: it has none
 	total            int64  // the max_total of its running total; 0: it has none
 	finds            bool   // its groups are found: see checkFound
+	recent           recent // what it publishes of the newest time
 	continues        string // the budget whose spending this one takes over
 	given            time.Time
 }
@@ -105,7 +113,8 @@ const noticed = time.Minute
 
 // price is the ε of a window.
 func (v definition) price() decimal.Decimal {
-	price := v.epsilon.Mul(decimal.NewFromInt(int64(len(v.releases))))
+	drawn := slices.DeleteFunc(slices.Clone(v.releases), func(name string) bool { return name == highs })
+	price := v.epsilon.Mul(decimal.NewFromInt(int64(len(drawn))))
 	if v.finds {
 		price = price.Mul(decimal.NewFromInt(namesOfAUser))
 	}
@@ -133,7 +142,7 @@ func (v definition) fits(e ledger.Entry) bool {
 	}
 	return slices.Equal(groups, v.groups) && slices.Equal(releases, v.releases) &&
 		e.WindowEnd.Sub(e.WindowStart) == v.size && e.Every == v.every &&
-		e.Cap.Count == v.cap && slices.Equal(watches, v.steps()) && v.total == totalOf(e)
+		e.Cap.Count == v.cap && slices.Equal(watches, v.steps()) && v.total == totalOf(e) && v.recent == recentOf(e)
 }
 
 // charges says that an entry has the charge of this definition.
@@ -390,17 +399,26 @@ func (c *checker) checkWindow(s promised, v definition, e ledger.Entry, deeds []
 
 // truthIn is the truth of a group of a window. deeds are those of the stream's input, ordered by time.
 func (c *checker) truthIn(s promised, v definition, e ledger.Entry, group string, deeds []deed) truth {
+	return truthOf(c.sentIn(s, v, e, group, deeds), s.policy, v.inTime(e))
+}
+
+// inTime returns whether an event counts in a window for sure: it was acknowledged before the window was due.
+func (v definition) inTime(e ledger.Entry) func(deed) bool {
+	due := e.WindowEnd.Add(v.grace)
+	return func(d deed) bool { return !d.acked.IsZero() && d.acked.Before(due) }
+}
+
+// sentIn are the events that may count in a group of a window.
+func (c *checker) sentIn(s promised, v definition, e ledger.Entry, group string, deeds []deed) (mine []deed) {
 	low, _ := slices.BinarySearchFunc(deeds, e.WindowStart, func(d deed, t time.Time) int { return d.at.Compare(t) })
 	high, _ := slices.BinarySearchFunc(deeds, e.WindowEnd, func(d deed, t time.Time) int { return d.at.Compare(t) })
-	due := e.WindowEnd.Add(v.grace)
-	partitions := c.partitions(s.input, due)
-	var mine []deed
+	partitions := c.partitions(s.input, e.WindowEnd.Add(v.grace))
 	for _, d := range deeds[low:high] {
 		if (v.groupOf(d) == group || group == "") && d.partition < partitions {
 			mine = append(mine, d)
 		}
 	}
-	return truthOf(mine, s.policy, func(d deed) bool { return !d.acked.IsZero() && d.acked.Before(due) })
+	return mine
 }
 
 // partitions returns how many partitions of an input count in windows that are due at a moment.

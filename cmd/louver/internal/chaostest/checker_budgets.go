@@ -13,8 +13,10 @@ import (
 // checkBudgets adds up the charges of every period.
 func (c *checker) checkBudgets() {
 	accounts, shared := map[string][]ledger.Entry{}, map[string]int{}
+	beside := map[string][]*stepCharge{}
 	for _, s := range c.streams {
 		shared[s.account]++
+		beside[s.account] = append(beside[s.account], c.stepCharges(s)...)
 		for _, e := range c.of(s.name) {
 			v := c.follows[windowKey(s.name, e.WindowStart)]
 			if !v.charges(e) {
@@ -35,6 +37,15 @@ func (c *checker) checkBudgets() {
 					spent = spent.Add(priceOf(o))
 				}
 			}
+			for _, h := range beside[name] {
+				if h.counts(e.WindowEnd, limit.Per) {
+					spent = spent.Add(h.price)
+				}
+			}
+			if said := e.Standing.BudgetSpent; len(beside[name]) > 0 && shared[name] == 1 &&
+				(said == nil || !said.Equal(spent)) {
+				c.complain(&c.overspent, "with %s the account %s has spent %s, but says %s", key, name, spent, said)
+			}
 			switch {
 			case e.Reason == "" && spent.Cmp(limit.Epsilon) > 0:
 				c.complain(&c.overspent, "with %s the account %s has spent %s of %s", key, name, spent, limit.Epsilon)
@@ -51,35 +62,12 @@ func (c *checker) checkBudgets() {
 const totalled = "visits"
 
 // checkTotals compares running totals with the truth. Groups of streams with totals have one user each, so that a total
-// says in how many windows that user has counted since it began, whatever was killed. Within an hour a total begins
-// again only under another definition, or after a fault that may have lost parts or snapshots.
+// says in how many windows that user has counted since it began, whatever was killed.
 func (c *checker) checkTotals() {
 	for _, s := range c.streams {
 		own := c.sent(s)
-		var since []ledger.Entry // the windows of the instance
-		var last ledger.Continual
-		for _, e := range c.of(s.name) {
-			i := slices.IndexFunc(e.Continual, func(w ledger.Continual) bool { return w.Total != nil })
-			if i < 0 || !e.Continual[i].Looks() {
-				continue
-			}
-			w, key := e.Continual[i], windowKey(s.name, e.WindowStart)
-			if w.Arms {
-				hour := w.Total.Since.Minute() == 0 && w.Total.Since.Second() == 0
-				harmed := slices.ContainsFunc(c.harms, func(h harm) bool {
-					return slices.Contains(h.streams, s.name) && !e.ReleasedAt.Before(h.at)
-				})
-				if last.Total != nil && !hour && last.Definition == w.Definition && !harmed {
-					c.complain(&c.overspent, "%s: %s begins again, and no fault explains it", key, w.Name)
-				}
-				since = nil
-			} else if last.Instance != w.Instance {
-				c.complain(&c.overspent, "%s has instance %d of %s look, which was never armed", key, w.Instance,
-					w.Name)
-			}
-			last, since = w, append(since, e)
-			c.checkTotal(s, w, since, own)
-		}
+		same := func(a, b definition) bool { return a.total == b.total }
+		c.instances(s, totalled, true, same, func(b begun) { c.checkTotal(s, b.step, b.windows, own) })
 	}
 }
 

@@ -328,7 +328,7 @@ func TestCheckerJudgesAppsApart(t *testing.T) {
 }
 
 // TestCheckerSeesWrongSums: a user who sent 300 and 500, and another who sent 900 and 200, of which 1,000 count. An
-// event that may be late or was sent again leaves a choice.
+// event that may be late or was sent again leaves a choice. Of events that are counted, two of a user count.
 func TestCheckerSeesWrongSums(t *testing.T) {
 	start := storyStart
 	event := func(user string, value int) deed {
@@ -339,6 +339,16 @@ func TestCheckerSeesWrongSums(t *testing.T) {
 	late.acked, again.repeats = time.Time{}, 2
 	s := promised{name: "s", input: "in", policy: "sum"}
 	v := definition{size: storySize, every: storySize, groups: []string{"x"}, releases: []string{spent}, exact: true}
+	check := func(deeds []deed, value int64, wrong bool) {
+		t.Helper()
+		k := &checker{evidence: evidence{steps: map[string][]control.Step{"in": {{Partitions: 1}}}}}
+		k.checkWindow(s, v, ledger.Entry{Stream: "s", WindowStart: start, WindowEnd: start.Add(storySize),
+			Releases: []record.Series{{Name: spent}},
+			Groups:   []ledger.Group{{Name: "x", Values: []ledger.Value{drawnAs(value)}}}}, deeds)
+		if found := k.different > 0; found != wrong {
+			t.Errorf("%d for %v, policy %s: wrong is %v, want %v: %v", value, deeds, s.policy, found, wrong, k.complaints)
+		}
+	}
 	for _, test := range []struct {
 		deeds []deed
 		value int64
@@ -350,12 +360,14 @@ func TestCheckerSeesWrongSums(t *testing.T) {
 		{append(slices.Clone(plain), again), 1800, true}, {append(slices.Clone(plain), again), 1810, false},
 		{append(slices.Clone(plain), again), 1830, false}, {append(slices.Clone(plain), again), 1840, true},
 	} {
-		k := &checker{evidence: evidence{steps: map[string][]control.Step{"in": {{Partitions: 1}}}}}
-		k.checkWindow(s, v, ledger.Entry{Stream: "s", WindowStart: start, WindowEnd: start.Add(storySize),
-			Releases: []record.Series{{Name: spent}},
-			Groups:   []ledger.Group{{Name: "x", Values: []ledger.Value{drawnAs(test.value)}}}}, test.deeds)
-		if wrong := k.different > 0; wrong != test.wrong {
-			t.Errorf("%d for %v: wrong is %v, want %v: %v", test.value, test.deeds, wrong, test.wrong, k.complaints)
-		}
+		check(test.deeds, test.value, test.wrong)
 	}
+	s.policy = "count"
+	check(plain, 4, false)
+	check(plain, 3, true)
+	check(append(slices.Clone(plain), event("a", 1)), 4, false)
+	check(append(slices.Clone(plain), event("a", 1)), 5, true)
+	check(append(slices.Clone(plain), again), 5, false)
+	check(append(slices.Clone(plain), again), 6, false) // it may be there three times, of which two count
+	check(append(slices.Clone(plain), again), 7, true)
 }

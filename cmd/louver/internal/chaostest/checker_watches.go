@@ -28,6 +28,9 @@ func (v definition) steps() []string {
 	if v.total > 0 {
 		return append([]string{totalled}, v.watches()...)
 	}
+	if v.recent != (recent{}) {
+		return []string{soFar, now}
+	}
 	return v.watches()
 }
 
@@ -104,7 +107,7 @@ func (c *checker) checkWatches() {
 		for _, e := range c.of(s.name) {
 			key := windowKey(s.name, e.WindowStart)
 			for _, w := range e.Continual {
-				if w.Total != nil {
+				if w.Watch == nil {
 					continue
 				}
 				if w.Arms {

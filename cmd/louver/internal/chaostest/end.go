@@ -53,13 +53,15 @@ func (c *chaos) finish(deeds []deed) {
 			aborted++
 		}
 	}
-	if v.firings == 0 || v.counted == 0 || v.totals == 0 || v.found == 0 {
-		c.t.Errorf("watches fired %d times, users under a cap counted %d times, there were %d totals, and %d names "+
-			"were found; want some of each", v.firings, v.counted, v.totals, v.found)
+	tested := []int{v.firings, v.counted, v.totals, v.found, v.sums, v.soFar, v.active}
+	if slices.Contains(tested, 0) {
+		c.t.Errorf("firings, users under a cap, totals, names found, sums over the newest time, distributions so far, "+
+			"active users: %v; want some of each", tested)
 	}
 	c.t.Logf("%d events, %d of them certain to count; %d aborted records in the ledger's log; %d firings; users "+
-		"under a cap counted %d times; %d totals were compared; names were found %d times; %d apps; %d processes; %s",
-		events, certain, aborted, v.firings, v.counted, v.totals, v.found, len(c.earlier), len(c.all),
+		"under a cap counted %d times; names were found %d times; compared: %d totals, %d sums over the newest time, "+
+		"%d distributions so far, %d numbers of active users; %d apps; %d processes; %s", events, certain, aborted,
+		v.firings, v.counted, v.found, v.totals, v.sums, v.soFar, v.active, len(c.earlier), len(c.all),
 		time.Since(c.began).Round(time.Second))
 	run := clitest.Louver(c.t, c.broker, slices.Concat([]string{"audit", "--full", "--app-id", c.names.App},
 		c.login)...)
@@ -108,7 +110,8 @@ func (c *chaos) judge(deeds []deed, published []logged) (all verdict, entries []
 		for _, l := range published {
 			// What cannot be read is judged with the first app.
 			r, _, err := outputs.Decode(l.value)
-			if err != nil && i == 0 || err == nil && !r.WindowStart.Before(e.from) && r.WindowStart.Before(next) {
+			begins := beginsOf(r)
+			if err != nil && i == 0 || err == nil && !begins.Before(e.from) && begins.Before(next) {
 				e.outputs = append(e.outputs, l)
 			}
 		}
@@ -116,6 +119,16 @@ func (c *chaos) judge(deeds []deed, published []logged) (all verdict, entries []
 		entries = append(entries, e.ledger...)
 	}
 	return all, entries
+}
+
+// beginsOf is when the window of a record begins. A sum over the newest time begins earlier, but its id has the window.
+func beginsOf(r outputs.Record) time.Time {
+	if parts := strings.Split(r.ID, "/"); r.Last() && len(parts) == 4 {
+		if start, err := time.Parse(time.RFC3339, parts[2]); err == nil {
+			return start
+		}
+	}
+	return r.WindowStart
 }
 
 // await returns when every stream has published a window that ends at a moment or later, or when nothing more comes for

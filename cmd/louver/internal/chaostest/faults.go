@@ -299,6 +299,9 @@ var redefinitions = []struct {
 	{"capped", func(v *definition, _ int) { v.cap = 12 - v.cap }},
 	{"alarmed", func(v *definition, _ int) { v.alarm = 32 - v.alarm }},
 	{"visits", func(v *definition, _ int) { v.total = 24 - v.total }},
+	{"lately", func(v *definition, _ int) { v.recent.last = other(v.recent.last, 12*time.Second, 18*time.Second) }},
+	{"lately", func(v *definition, _ int) { v.recent.active = other(v.recent.active, 12*time.Second, 9*time.Second) }},
+	{"hazy", func(v *definition, _ int) { v.epsilon = decimal.New(8, -1).Sub(v.epsilon) }},
 	{"scarce", func(v *definition, revision int) { v.continues, v.budget = v.budget, fmt.Sprint("scarce-", revision) }},
 }
 

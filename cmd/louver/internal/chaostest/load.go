@@ -146,18 +146,10 @@ func truthOf(deeds []deed, policy string, certain func(deed) bool) truth {
 	var values []int
 	open := false
 	for _, own := range byUser {
-		var sure *deed
-		for i, d := range own {
-			if certain(d) && (sure == nil || sure.before(d, policy)) {
-				sure = &own[i]
-			}
-		}
-		slow, fast := 0, 0 // among the contributions that this user may have made
-		for _, d := range own {
-			if sure != nil && d != *sure && (certain(d) || d.before(*sure, policy)) {
-				continue
-			}
-			open = open || sure == nil || d != *sure
+		sure, may := contributions(own, policy, certain)
+		open = open || len(may) > 1 || sure == nil
+		slow, fast := 0, 0
+		for _, d := range may {
 			if d.value > slowAbove {
 				slow++
 			} else {
@@ -176,8 +168,10 @@ func truthOf(deeds []deed, policy string, certain func(deed) bool) truth {
 			}
 		}
 	}
-	if policy == "sum" {
-		t.low[spent], t.high[spent] = sums(byUser, certain)
+	t.low[spread], t.high[spread] = t.low["users"], t.high["users"]
+	t.low[highs], t.high[highs] = t.low["slow"], t.high["slow"]
+	if adds(policy) {
+		t.low[spent], t.high[spent] = sums(byUser, policy, certain)
 	}
 	t.low["p50"], t.high["p50"] = 0, upperBound
 	if n := len(values); n > 0 && !open {
@@ -188,20 +182,52 @@ func truthOf(deeds []deed, policy string, certain func(deed) bool) truth {
 	return t
 }
 
-// spent is the release of the stream that adds up.
+// contributions are the events with which a user may count in a window. sure is the one that counts if no other one
+// does; nil if the user may not count at all.
+func contributions(own []deed, policy string, certain func(deed) bool) (sure *deed, may []deed) {
+	for i, d := range own {
+		if certain(d) && (sure == nil || sure.before(d, policy)) {
+			sure = &own[i]
+		}
+	}
+	for _, d := range own {
+		if sure == nil || d == *sure || !certain(d) && !d.before(*sure, policy) {
+			may = append(may, d)
+		}
+	}
+	return sure, may
+}
+
+// spent is the release of the streams that add up what a user sends in a window.
 const spent = "spent"
+
+// adds says that a user counts with what all their events add up to.
+func adds(policy string) bool { return policy == "sum" || policy == "count" }
+
+// upperOf is the upper bound of what a user adds up to, so low that some users reach it.
+func upperOf(policy string) int {
+	if policy == "count" {
+		return 2
+	}
+	return upperBound
+}
 
 // sums adds up what users sent, each of them up to the upper bound: what is certain to count, and all that may. An
 // event that was sent again may be in the topic several times, and then counts so often.
-func sums(byUser map[string][]deed, certain func(deed) bool) (low, high float64) {
+func sums(byUser map[string][]deed, policy string, certain func(deed) bool) (low, high float64) {
+	upper := upperOf(policy)
 	for _, own := range byUser {
 		least, most := 0, 0
 		for _, d := range own {
-			if most += d.value * (1 + d.repeats); certain(d) {
-				least += d.value
+			adds := d.value
+			if policy == "count" {
+				adds = 1
+			}
+			if most += adds * (1 + d.repeats); certain(d) {
+				least += adds
 			}
 		}
-		low, high = low+float64(min(least, upperBound)), high+float64(min(most, upperBound))
+		low, high = low+float64(min(least, upper)), high+float64(min(most, upper))
 	}
 	return low, high
 }

@@ -56,6 +56,12 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	hopping.size, hopping.groups = 2*size, []string{""}
 	capped, alarmed, adding := figures, figures, figures
 	adding.releases = []string{spent}
+	lately := figures
+	lately.budget, lately.releases = "lately", []string{spread, highs}
+	lately.recent = recent{last: 12 * time.Second, active: 12 * time.Second}
+	hazy := lately // its figures are all but noise, and its budget cannot pay for all windows
+	hazy.budget, hazy.epsilon, hazy.exact = "hazy", decimal.New(5, -1), false
+	hazy.limit = budget.Limit{Epsilon: decimal.NewFromInt(8), Per: time.Minute}
 	capped.groups, capped.releases, capped.exact, capped.cap = probes, []string{"users"}, false, 4
 	alarmed.releases, alarmed.alarm = []string{"users"}, 14
 	visits := figures
@@ -75,6 +81,9 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		{name: "visits", account: "plenty", input: third, policy: "last", definitions: []definition{visits}},
 		{name: "found", account: "listed", input: pages, policy: "last", definitions: []definition{listed}},
 		{name: "spent", account: "plenty", input: input, policy: "sum", definitions: []definition{adding}},
+		{name: "events", account: "plenty", input: input, policy: "count", definitions: []definition{adding}},
+		{name: "lately", account: "lately", input: input, policy: "last", definitions: []definition{lately}},
+		{name: "hazy", account: "hazy", input: input, policy: "last", definitions: []definition{hazy}},
 	}
 	c.file = filepath.Join(t.TempDir(), "streams.yaml")
 	c.configure()
