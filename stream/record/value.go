@@ -193,6 +193,33 @@ func (f Value) Held() bool {
 	return f.Statistic == StatisticWatch || f.Changed != nil || f.Final != nil || f.Active != ""
 }
 
+// Look is what a record says of the instance of its figure. Without an instance its number is 0.
+type Look struct {
+	Instance int64
+	// Looks says that the instance looked at the window, and Fires that it fired there.
+	Looks, Fires bool
+	Leaf         bool  // it is of a number of active users, which is charged leaf by leaf
+	Since        int64 // of a total: when its instance began, Unix seconds
+}
+
+// Look returns what the record says of the instance of its figure, if the figure has instances: see [Value.Held].
+func (f Value) Look() Look {
+	l := Look{Instance: f.Instance, Looks: f.Value != nil}
+	switch {
+	case f.Value == nil:
+	case f.Active != "":
+		l.Leaf = true
+	case f.Since == nil:
+	case f.Final != nil:
+		l.Since = f.Since.Unix()
+	case f.Changed != nil: // the next record says whether the instance has ended: by another number
+	default: // a watch says since when its alarm lasts
+		l.Fires = f.Since.Equal(f.WindowEnd)
+		l.Looks = l.Fires
+	}
+	return l
+}
+
 // Last reports whether the record adds up the newest time, so that every window has one.
 func (f Value) Last() bool {
 	return f.Windows != nil && strings.Contains(f.Release, "."+LastPrefix)

@@ -7,14 +7,12 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/valyala/fastjson"
 
 	"github.com/louver/louver/stream/outputs"
-	"github.com/louver/louver/stream/record"
 )
 
 const (
@@ -165,6 +163,13 @@ var columns = []string{"stream", "group", "release", "window_start", "window_end
 	"low", "high", "level", "basis", "usual_95", "outside", "outside_error_95", "outside_95", "cut_95", "raw",
 	"stream_epsilon_lost", "budget_epsilon_lost", "budget_windows_used", "charge", "active"}
 
+// parts says where the columns are in a record that are parts of a field.
+var parts = map[string][]string{"interval_level": {"interval", "level"}, "interval_low": {"interval", "low"},
+	"interval_high": {"interval", "high"}, "smoothed": {"smoothed", "value"}, "smoothed_low": {"smoothed", "low"},
+	"smoothed_high": {"smoothed", "high"}, "clip_low": {"clip", "0"}, "clip_high": {"clip", "1"},
+	"max_windows_count": {"max_windows", "count"}, "max_windows_per": {"max_windows", "per"},
+	"outside": {"outside", "value"}, "outside_error_95": {"outside", "error_95"}}
+
 // fieldNames are the names of the fields of a record in JSON.
 var fieldNames = func() (names []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[outputs.Record]()) {
@@ -177,79 +182,31 @@ var fieldNames = func() (names []string) {
 	return names
 }()
 
-// rowsOf has a row for each record, with these of the columns.
+// rowsOf has a row for each record, with these of the columns. Fields that a record does not have are empty.
 func rowsOf(found []*point, header []string) (rows [][]string, err error) {
+	var parser fastjson.Parser
 	for _, f := range found {
-		r, err := f.decode()
+		record, err := parser.ParseBytes(f.value)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("a record: %w", err)
 		}
-		row, cells := make([]string, len(header)), cellsOf(r)
+		row := make([]string, len(header))
 		for i, name := range header {
-			row[i] = cells[slices.Index(columns, name)]
+			path := parts[name]
+			if path == nil {
+				path = []string{name}
+			}
+			switch v := record.Get(path...); {
+			case v == nil || v.Type() == fastjson.TypeNull:
+			case v.Type() == fastjson.TypeString:
+				row[i] = string(v.GetStringBytes())
+			default: // numbers stay as they are written
+				row[i] = string(v.MarshalTo(nil))
+			}
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
-}
-
-// cellsOf returns a record in the order of columns. Fields that it does not have are empty.
-func cellsOf(r outputs.Record) []string {
-	cells := []string{r.Stream, r.Group, r.Release, clock(r.WindowStart), clock(r.WindowEnd), cell(r.Value), r.Unit,
-		r.Status, cell(r.Reason),
-		string(r.Quality), strconv.FormatBool(r.Incomplete), r.Statistic, cell(r.P), r.Mechanism, r.Epsilon.String(),
-		r.Delta.String(),
-		cell(r.Error95), cell(r.RankError95), cell(r.Users), cell(r.PLow), cell(r.PHigh)}
-	var interval [3]string
-	if n := r.Interval; n != nil {
-		interval = [3]string{n.Level.String(), n.Low.String(), n.High.String()}
-	}
-	var smoothed [3]string
-	if s := r.Smoothed; s != nil {
-		smoothed = [3]string{s.Value.String(), cell(s.Low), cell(s.High)}
-	}
-	var clip [2]json.Number
-	if r.Clip != nil {
-		clip = *r.Clip
-	}
-	since, instance := "", ""
-	if r.Since != nil {
-		since = clock(*r.Since)
-	}
-	if r.Instance > 0 {
-		instance = strconv.FormatInt(r.Instance, 10)
-	}
-	count, per := "", ""
-	if m := r.MaxWindows; m != nil {
-		count, per = strconv.FormatInt(m.Count, 10), m.Per
-	}
-	band := record.BandFields{}
-	if r.BandFields != nil {
-		band = *r.BandFields
-	}
-	var lost [4]string
-	if l := r.LossFields; l != nil {
-		charge, _ := json.Marshal(l.Charge) // never fails
-		lost = [4]string{cell(l.StreamLost), cell(l.BudgetLost), strconv.FormatInt(l.WindowsUsed, 10), string(charge)}
-	}
-	var outside [2]string
-	if o := r.Outside; o != nil {
-		outside = [2]string{strconv.FormatInt(o.Value, 10), strconv.FormatInt(o.Error95, 10)}
-	}
-	cells = append(append(cells, interval[:]...), smoothed[:]...)
-	return append(cells, clip[0].String(), clip[1].String(), cell(r.StreamSpent), r.Budget, cell(r.BudgetSpent),
-		r.BudgetLimit.String(),
-		strconv.FormatInt(r.BudgetLeft, 10), clock(r.DueAt), r.ID, since, instance, cell(r.Excess95), count, per,
-		cell(r.Changed), cell(r.MaxTotal), cell(r.Final), cell(band.Low), cell(band.High), cell(band.Level),
-		string(band.Basis), cell(band.Usual95), outside[0], outside[1], cell(r.Outside95), cell(r.Cut95), cell(r.Raw),
-		lost[0], lost[1], lost[2], lost[3], r.Active)
-}
-
-func cell[T any](v *T) string {
-	if v == nil {
-		return ""
-	}
-	return fmt.Sprint(*v)
 }
 
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }

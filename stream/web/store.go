@@ -130,7 +130,7 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	f := &point{start: r.WindowStart.Unix(), end: r.WindowEnd.Unix(), value: oneLine(m.Value),
 		at: partition{m.Topic, m.Partition}, offset: m.Offset,
 		unpaid: r.Reason != nil && *r.Reason == record.BudgetExhausted,
-		noise:  r.Quality == record.Quality(mechanisms.Noise), blank: r.Value == nil, glance: glanceOf(r),
+		noise:  r.Quality == record.Quality(mechanisms.Noise), blank: r.Value == nil, look: r.Look(),
 		finding: findingOf(r)}
 	f.named = f.start
 	if r.Last() { // windows that share a block begin with the same one
@@ -270,7 +270,7 @@ type point struct {
 	// Figures of the same price share one charge.
 	charge  []budget.Item
 	charged bool
-	glance  glance
+	look    record.Look
 	list    int64    // of a window whose groups are found: the end of the discovery that found them, or 0
 	finding *finding // of a discovery's record
 	at      partition
@@ -329,32 +329,10 @@ func oneLine(value []byte) []byte {
 	return b.Bytes()
 }
 
-// glance is what the record of a watch, a figure on change or a total says about its instance. Without an instance its
-// number is 0.
-type glance struct {
-	instance     int64
-	looks, fires bool
-	leaf         bool  // it is of a number of active users, which is charged leaf by leaf
-	since        int64 // of a total: when its instance began, Unix seconds
-}
-
-func glanceOf(r outputs.Record) glance {
-	g := glance{instance: r.Instance}
-	switch {
-	case r.Value == nil:
-	case r.Active != "":
-		g.looks, g.leaf = true, true
-	case r.Final != nil:
-		g.looks = true
-		if r.Since != nil {
-			g.since = r.Since.Unix()
-		}
-	case r.Changed != nil: // the next record says whether the instance has ended: by another number
-		g.looks = true
-	case r.Since == nil:
-		g.looks = true
-	case r.Since.Equal(r.WindowEnd):
-		g.looks, g.fires = true, true
+// cell is a number of a record as text; "" if there is none.
+func cell(n *json.Number) string {
+	if n == nil {
+		return ""
 	}
-	return g
+	return n.String()
 }

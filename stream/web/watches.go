@@ -55,25 +55,25 @@ func (w *watched) add(of *config.Stream, f *point) error {
 	if f.end >= w.newest {
 		w.newest, w.withheld = f.end, f.unpaid
 	}
-	if !f.glance.looks || f.glance.instance < 1 {
+	if !f.look.Looks || f.look.Instance < 1 {
 		return nil
 	}
 	end := f.end * int64(time.Second)
-	one := w.instances[f.glance.instance]
+	one := w.instances[f.look.Instance]
 	if one == nil {
 		cost, err := costOf(of, f)
 		if err != nil {
 			return err
 		}
-		one = &ledger.PublishedInstance{Number: f.glance.instance, Cost: cost, From: end, To: end}
+		one = &ledger.PublishedInstance{Number: f.look.Instance, Cost: cost, From: end, To: end}
 		w.instances[one.Number] = one
 	}
-	one.From, one.To, one.Fired = min(one.From, end), max(one.To, end), one.Fired || f.glance.fires
-	if at, found := slices.BinarySearch(one.Leaves, end); f.glance.leaf && !found { // there is one for each group
+	one.From, one.To, one.Fired = min(one.From, end), max(one.To, end), one.Fired || f.look.Fires
+	if at, found := slices.BinarySearch(one.Leaves, end); f.look.Leaf && !found { // there is one for each group
 		one.Leaves = slices.Insert(one.Leaves, at, end)
 	}
-	if f.glance.since != 0 { // a total has no records for some windows
-		first := windows.Window{Start: f.glance.since * int64(time.Second)}
+	if f.look.Since != 0 { // a total has no records for some windows
+		first := windows.Window{Start: f.look.Since * int64(time.Second)}
 		first.End = first.Start + int64(of.Window.Every)
 		one.From, one.Until = min(one.From, first.End), one.To
 		if _, until, known := of.Period(f.series.release, 0, first); known {
