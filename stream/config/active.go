@@ -84,11 +84,18 @@ func (a *Active) WithDelta(has bool) Figure {
 	return &with
 }
 
+// ActiveFacts say for how long users count after they were seen, and how often there is a new value.
+type ActiveFacts struct {
+	Seconds int64 `json:"seconds"`
+	Update  int64 `json:"update_seconds"`
+}
+
 // About says who counts.
 func (a *Active) About() About {
 	return About{Epsilon: a.Query.Epsilon, Above: a.Query.Above, Below: a.Query.Below, Update: a.Update,
-		Active: a.Within, Noise: &Noise{Miss: 0.025, Error: float64(a.Mechanism.Error95(1)),
-			Basis: fmt.Sprintf("the published error of the number with ε %s in any 24 h", a.Query.Epsilon)}}
+		Lasts: "in any 24 h", Windows: "of these 24 h", Noise: &Noise{Miss: 0.025, Error: float64(a.Mechanism.Error95(1)),
+			Basis: fmt.Sprintf("the published error of the number with ε %s in any 24 h", a.Query.Epsilon)},
+		Public: Public{Active: &ActiveFacts{int64(a.Within / time.Second), int64(a.Update / time.Second)}}}
 }
 
 // Law returns the law of the noise, which is the same for all values.

@@ -44,7 +44,11 @@ func (f *Computed) WithDelta(bool) Figure { return f }
 
 // About says which values count and what the figure should be.
 func (f *Computed) About() About {
-	return About{Query: &f.Query, Above: f.Query.Above, Below: f.Query.Below, Objective: f.Objective}
+	about := About{Query: &f.Query, Above: f.Query.Above, Below: f.Query.Below}
+	if f.Objective.IsPositive() {
+		about.Objective = number(&f.Objective)
+	}
+	return about
 }
 
 // Series describes the only value.

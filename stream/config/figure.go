@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"sort"
 	"time"
@@ -73,6 +74,8 @@ var Kinds = [...]struct {
 	// Noun is what users call one, Plural several of them beside a stream's windows, and Title one at the beginning of
 	// a sentence.
 	Noun, Plural, Title string
+	// List is the key of the list in which a stream has it in a streams file.
+	List string
 	// Scope is the name of what one charge pays for, in statements of what a person can lose.
 	Scope string
 	// Lasts says that it has instances, which look at windows one after another. Each is charged once, or once in any
@@ -80,15 +83,22 @@ var Kinds = [...]struct {
 	Lasts bool
 	// Finds says that it finds the groups, at the end of each of its own periods. It has no values of groups.
 	Finds bool
+	// Whole says that where groups are found, it has something to say of no group: what is found, or whether a watch is
+	// armed.
+	Whole bool
 }{
-	Drawn:   {Noun: "release", Plural: "releases", Title: "Release"},
-	Derived: {Noun: "computed figure", Plural: "computed figures", Title: "Computed figure"},
-	Running: {Noun: "total", Plural: "running totals", Title: "Running total", Scope: "total", Lasts: true},
+	Drawn:   {Noun: "release", Plural: "releases", Title: "Release", List: "releases"},
+	Derived: {Noun: "computed figure", Plural: "computed figures", Title: "Computed figure", List: "releases"},
+	Running: {Noun: "total", Plural: "running totals", Title: "Running total", List: "releases", Scope: "total",
+		Lasts: true},
 	Present: {Noun: "number of active users", Plural: "numbers of active users", Title: "Number of active users",
-		Scope: "active", Lasts: true},
-	Tested:   {Noun: "watch", Plural: "watches", Title: "Watch", Scope: "watch", Lasts: true},
-	Redrawn:  {Noun: "release", Plural: "releases on change", Title: "Release", Scope: "watch", Lasts: true},
-	Searched: {Noun: "discovery", Plural: "discoveries", Title: "Discovery", Scope: "discovery", Finds: true},
+		List: "releases", Scope: "active", Lasts: true},
+	Tested: {Noun: "watch", Plural: "watches", Title: "Watch", List: "watches", Scope: "watch", Lasts: true,
+		Whole: true},
+	Redrawn: {Noun: "release", Plural: "releases on change", Title: "Release", List: "releases", Scope: "watch",
+		Lasts: true},
+	Searched: {Noun: "discovery", Plural: "discoveries", Title: "Discovery", List: "groups.discover",
+		Scope: "discovery", Finds: true, Whole: true},
 }
 
 // Per says for how long one charge pays.
@@ -145,24 +155,37 @@ type About struct {
 	Epsilon decimal.Decimal
 	// Above and Below bound the values that count, or the share of the users that is published.
 	Above, Below *decimal.Decimal
-	// Objective is the share of the users that should not be above the limit.
-	Objective decimal.Decimal
-	// Since is the unit of the calendar at whose periods a total begins anew, in the time zone Zone. MaxTotal is what
-	// one user adds at most; nil is 1. Update is the time between two records of a total, or of a discovery.
-	Since    period.Unit
-	Zone     string
-	Update   time.Duration
-	MaxTotal *decimal.Decimal
-	// Active is for how long users count after they were seen; 0 if it is no number of active users.
-	Active time.Duration
+	// Since is the unit of the calendar at whose periods a total begins anew. Update is the time between two records, if
+	// not each window has one.
+	Since  period.Unit
+	Update time.Duration
 	// Noise says how far a value may be off, if it is of more than one window; nil if the definition does not say that.
 	Noise *Noise
-	// Hold is how long a watch waits after it has fired; nil if it is no watch.
-	Hold *time.Duration
+	// Lasts says for what time one charge of an instance pays, such as "in each day", and Windows for which windows:
+	// those "of that day".
+	Lasts, Windows string
+	Public
+}
+
+// Public is what the API says of a figure beside its series. Its JSON names are public.
+type Public struct {
 	// OnChange says that it is drawn when its last value no longer holds.
-	OnChange bool
-	// Lasts says for how long an instance pays, such as "from arming to firing", unless it pays for a period of Since.
-	Lasts string
+	OnChange bool `json:"on_change"`
+	// Hold is how long a watch looks at nothing after it has fired, in seconds.
+	Hold *int64 `json:"hold_seconds"`
+	// Total says which periods a running total has, and Active how a number of active users is published.
+	Total  *TotalFacts  `json:"total"`
+	Active *ActiveFacts `json:"active,omitempty"`
+	// Objective is the share of the users that should not be above the limit of a share.
+	Objective *json.Number `json:"objective,omitempty"`
+}
+
+// number writes a number as the API does; nil stays nil.
+func number(d *decimal.Decimal) *json.Number {
+	if d == nil {
+		return nil
+	}
+	return new(json.Number(d.String()))
 }
 
 // Noise is what a definition says of the error of all values of a figure.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -67,10 +68,20 @@ func (t *Total) WithDelta(has bool) Figure {
 	return &with
 }
 
+// TotalFacts say when a running total begins anew, how often it has a new value, and what one user adds at most; nil
+// is 1.
+type TotalFacts struct {
+	Since    period.Unit  `json:"since"`
+	Zone     string       `json:"zone"`
+	Update   int64        `json:"update_seconds"`
+	MaxTotal *json.Number `json:"max_total"`
+}
+
 // About says when the total begins anew, and what counts.
 func (t *Total) About() About {
 	return About{Epsilon: t.Query.Epsilon, Above: t.Query.Above, Below: t.Query.Below, Since: t.Calendar.Unit,
-		Zone: t.Zone, Update: t.Update, MaxTotal: t.Query.MaxTotal,
+		Update: t.Update, Lasts: "in each " + t.Calendar.Unit.Noun(), Windows: "of that " + t.Calendar.Unit.Noun(),
+		Public: Public{Total: &TotalFacts{t.Calendar.Unit, t.Zone, int64(t.Update / time.Second), number(t.Query.MaxTotal)}},
 		Noise: &Noise{Miss: 0.05, Basis: fmt.Sprintf("the published error of the total with ε %s in each %s",
 			t.Query.Epsilon, t.Calendar.Unit.Noun())}}
 }

@@ -57,7 +57,8 @@ func (w *Watch) WithDelta(bool) Figure { return w }
 
 // About says what the test costs, and how long it waits.
 func (w *Watch) About() About {
-	return About{Epsilon: w.Query.Epsilon, Hold: &w.Hold, Lasts: "from arming to firing"}
+	return About{Epsilon: w.Query.Epsilon, Lasts: "from arming to firing", Windows: "from arming to firing",
+		Public: Public{Hold: new(int64(w.Hold / time.Second))}}
 }
 
 // Change is a release that is published on change: it fires when the last value of a group no longer holds.
@@ -105,5 +106,6 @@ func (c *Change) WithDelta(bool) Figure { return c }
 
 // About says that it is drawn on change.
 func (c *Change) About() About {
-	return About{Query: &c.Release.Query, Epsilon: c.Release.Query.Epsilon, OnChange: true, Lasts: "until it changes"}
+	return About{Query: &c.Release.Query, Epsilon: c.Release.Query.Epsilon, Lasts: "until it changes",
+		Windows: "until it changes", Public: Public{OnChange: true}}
 }

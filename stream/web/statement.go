@@ -191,14 +191,8 @@ func beside(s *config.Stream) (all []loss) {
 // ofInstances says what an instance of a figure costs, such as a period of a running total.
 func ofInstances(f config.Figure, limit budget.Limit) loss {
 	c, about, kind := f.Cost(), f.About(), config.Kinds[f.Kind()]
-	each, lasts, of := cost.Of(limit, c.Items), about.Lasts, about.Lasts
-	if about.Since != "" {
-		lasts, of = "in each "+about.Since.Noun(), "of that "+about.Since.Noun()
-	}
-	if about.Active != 0 {
-		lasts, of = "in any 24 h", "of these 24 h"
-	}
-	guess, what := "that person is in any of the windows "+of, kind.Title+" "+f.Heading().Name
+	each, lasts := cost.Of(limit, c.Items), about.Lasts
+	guess, what := "that person is in any of the windows "+about.Windows, kind.Title+" "+f.Heading().Name
 	switch {
 	case c.Per == config.PerPeriod:
 		return newLoss(kind.Scope, 0, "", each, fmt.Sprintf("%s costs one person %%s %s, over all windows together. "+

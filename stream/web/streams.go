@@ -77,34 +77,10 @@ type releaseInfo struct {
 	Unit      string       `json:"unit"`
 	Epsilon   json.Number  `json:"epsilon"`
 	Delta     json.Number  `json:"delta"`
-	// OnChange says that the figure is drawn only when it has changed.
-	OnChange bool `json:"on_change"`
-	// Hold is how long a watch looks at nothing after it has fired, in seconds; null for everything else, or if
-	// unknown.
-	Hold *int64 `json:"hold_seconds"`
-	// Total says which periods a running total has; null for everything else, or if unknown.
-	Total *totalInfo `json:"total"`
-	// Active says how a number of active users is published; nil for everything else, or if unknown.
-	Active *activeInfo `json:"active,omitempty"`
+	// What is nil is unknown, or of other kinds.
+	config.Public
 	// From is the histogram that the figure is computed from, or "".
 	From string `json:"from,omitempty"`
-	// Objective is the share of the users that should not be above the limit of a share; nil if it has none, or if
-	// unknown.
-	Objective *json.Number `json:"objective,omitempty"`
-}
-
-// totalInfo says when a running total begins anew, and how often it has a new value.
-type totalInfo struct {
-	Since    string       `json:"since"`
-	Zone     string       `json:"zone"`
-	Update   int64        `json:"update_seconds"`
-	MaxTotal *json.Number `json:"max_total"`
-}
-
-// activeInfo says for how long users count after they were seen, and how often there is a new value.
-type activeInfo struct {
-	Seconds int64 `json:"seconds"`
-	Update  int64 `json:"update_seconds"`
 }
 
 // windowInfo holds the public times of the windows, in seconds; null if unknown.
@@ -292,23 +268,10 @@ func releasesOf(s *config.Stream) (all []releaseInfo) {
 		}
 		about := f.About()
 		for _, x := range f.Series() {
-			one := releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P),
-				Above: optional(cmp.Or(about.Above, x.Above)), Below: optional(cmp.Or(about.Below, x.Below)), Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon),
-				Delta: exactly(x.Delta), OnChange: about.OnChange, From: x.From}
-			if about.Objective.IsPositive() {
-				one.Objective = new(exactly(about.Objective))
-			}
-			if about.Since != "" {
-				one.Total = &totalInfo{string(about.Since), about.Zone, int64(about.Update / time.Second),
-					optional(about.MaxTotal)}
-			}
-			if about.Active != 0 {
-				one.Active = &activeInfo{int64(about.Active / time.Second), int64(about.Update / time.Second)}
-			}
-			if about.Hold != nil {
-				one.Hold = new(int64(*about.Hold / time.Second))
-			}
-			all = append(all, one)
+			all = append(all, releaseInfo{Release: x.Name, Statistic: x.Statistic, P: optional(x.P),
+				Above: optional(cmp.Or(about.Above, x.Above)), Below: optional(cmp.Or(about.Below, x.Below)),
+				Mechanism: x.Mechanism, Unit: x.Unit, Epsilon: exactly(x.Epsilon), Delta: exactly(x.Delta),
+				Public: about.Public, From: x.From})
 		}
 	}
 	return all
@@ -336,8 +299,8 @@ func (s *streamInfo) learn(f *point) {
 	}
 	if !known {
 		s.Releases = append(s.Releases, releaseInfo{Release: r.Release, Statistic: r.Statistic, P: r.P,
-			Mechanism: r.Mechanism, Unit: r.Unit, Epsilon: r.Epsilon, Delta: r.Delta, OnChange: r.Changed != nil,
-			From: r.From})
+			Mechanism: r.Mechanism, Unit: r.Unit, Epsilon: r.Epsilon, Delta: r.Delta,
+			Public: config.Public{OnChange: r.Changed != nil}, From: r.From})
 	}
 	// watches and figures on change look at everybody, and have none
 	if !s.Declared && r.MaxWindows != nil && r.Statistic != record.StatisticGroups {

@@ -29,7 +29,7 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 		left := budget.NewAccount(b.Limit).WindowsLeftUnder(s.Name, s.Cap(0), s.Price(), now.UnixNano())
 		for _, f := range s.Figures {
 			groups := s.Groups
-			if s.Found != nil && (config.Kinds[f.Kind()].Finds || f.About().Hold != nil) {
+			if s.Found != nil && config.Kinds[f.Kind()].Whole {
 				groups = []string{""}
 			}
 			for _, r := range f.Series() {
