@@ -161,7 +161,6 @@ func (w *warner) found(s *config.Stream, x *streamReport) {
 			w.at(d.Where, keyOf(s, "groups.discover[%s].%s", d.Name, key), format, args...)
 		}
 		p := d.Mechanism.Promise()
-		w.hardlyAnyone(d.Where, keyOf(s, "groups.discover[%s].epsilon", d.Name), p.Epsilon)
 		if p.Delta.GreaterThan(largeDelta) {
 			warn("delta", "a name that only one user sent is found with a probability of up to %s; want at most %s",
 				p.Delta, largeDelta)

@@ -39,8 +39,16 @@ func keyOf(s *config.Stream, format string, args ...any) string {
 	return fmt.Sprintf("streams[%s].%s", s.Name, fmt.Sprintf(format, args...))
 }
 
-// hardlyAnyone warns of an ε that protects hardly anyone.
-func (w *warner) hardlyAnyone(where, key string, epsilon decimal.Decimal) {
+// hardlyAnyone warns of figures whose ε protects hardly anyone.
+func (w *warner) hardlyAnyone(s *config.Stream) {
+	for _, f := range s.Figures {
+		h := f.Heading()
+		w.epsilon(h.Where, keyOf(s, "%s[%s].epsilon", config.Kinds[f.Kind()].List, h.Name), f.About().Epsilon)
+	}
+}
+
+// epsilon warns of such an ε.
+func (w *warner) epsilon(where, key string, epsilon decimal.Decimal) {
 	if epsilon.Cmp(tooMuch) > 0 {
 		w.at(where, key, "ε %s hardly protects anyone; want 1 or less", epsilon)
 	}
@@ -54,8 +62,9 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 	w := warner{}
 	for i, s := range file.Streams {
 		x := found.Streams[i]
+		w.hardlyAnyone(s)
 		for _, r := range x.Releases {
-			w.privacy(s, r.of)
+			w.guessed(s, r.of)
 			for _, v := range r.Values {
 				w.noise(s, r.of, v)
 			}
@@ -74,12 +83,6 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 		}
 		for _, t := range x.Totals {
 			w.total(s, t.of, now)
-		}
-		for _, a := range x.Actives {
-			w.hardlyAnyone(a.of.Where, keyOf(s, "releases[%s].epsilon", a.of.Name), a.of.Query.Epsilon)
-		}
-		for _, of := range x.Others {
-			w.hardlyAnyone(s.Where, keyOf(s, "releases[%s].epsilon", of.Release), of.Epsilon.Decimal)
 		}
 		w.adding(s, x)
 		w.found(s, x)
@@ -133,9 +136,8 @@ func (w *warner) adding(s *config.Stream, x *streamReport) {
 	}
 }
 
-// privacy warns of a release that protects hardly anyone.
-func (w *warner) privacy(s *config.Stream, r *config.Release) {
-	w.hardlyAnyone(r.Where, keyOf(s, "releases[%s].epsilon", r.Name), r.Query.Epsilon)
+// guessed warns of a δ with which every window may reveal somebody.
+func (w *warner) guessed(s *config.Stream, r *config.Release) {
 	n := s.ExpectedUsers
 	if n > 0 && r.Query.Delta.Mul(decimal.NewFromInt(n)).Cmp(decimal.NewFromInt(1)) >= 0 {
 		w.at(r.Where, keyOf(s, "releases[%s].delta", r.Name), "with δ %s, every window may reveal one of the %d "+
@@ -224,11 +226,10 @@ func (w *warner) free(s *config.Stream, x freeReport) {
 		x.From, *x.NoiseBelow, useful)
 }
 
-// change warns of a release on change that protects hardly anyone, or hardly ever changes.
+// change warns of a release on change whose test protects hardly anyone, or which hardly ever changes.
 func (w *warner) change(s *config.Stream, of *config.Change) {
 	key := keyOf(s, "releases[%s]", of.Name)
-	w.hardlyAnyone(of.Where, key+".epsilon", of.Release.Query.Epsilon)
-	w.hardlyAnyone(of.Where, key+".watch_epsilon", of.Query.Epsilon)
+	w.epsilon(of.Where, key+".watch_epsilon", of.Query.Epsilon)
 	p, two := of.Release.Query.Probabilities()[0], decimal.NewFromInt(2)
 	if side := decimal.Min(p, decimal.NewFromInt(1).Sub(p)); of.Tolerance.Mul(two).Cmp(side) > 0 {
 		w.at(of.Where, key+".tolerance",
@@ -237,16 +238,13 @@ func (w *warner) change(s *config.Stream, of *config.Change) {
 	}
 }
 
-// total warns of a running total that protects hardly anyone, or whose periods do not begin with a window, now or after
-// clocks have changed.
+// total warns of a running total whose periods do not begin with a window, now or after clocks have changed.
 func (w *warner) total(s *config.Stream, of *config.Total, now time.Time) {
-	key := keyOf(s, "releases[%s]", of.Name)
-	w.hardlyAnyone(of.Where, key+".epsilon", of.Query.Epsilon)
 	for at := s.Window.FirstStart(now); at < now.AddDate(1, 0, 0).UnixNano(); {
 		since, until := of.PeriodAt(at, s.Window.Every)
 		if begin, _ := of.Calendar.Of(since); begin != since {
 			first := time.Unix(0, since).In(of.Calendar.Zone)
-			w.at(of.Where, key+".since", "the %s begins at %s in %s, and no window does, so the total counts from %s "+
+			w.at(of.Where, keyOf(s, "releases[%s].since", of.Name), "the %s begins at %s in %s, and no window does, so the total counts from %s "+
 				"on; want windows of %s or less, or another zone", of.Calendar.Unit.Noun(),
 				time.Unix(0, begin).In(of.Calendar.Zone).Format("15:04"), cmp.Or(of.Zone, "UTC"), first.Format("15:04"),
 				config.Duration(time.Duration(since-begin)))
@@ -256,7 +254,7 @@ func (w *warner) total(s *config.Stream, of *config.Total, now time.Time) {
 	}
 }
 
-// watch warns of a watch that protects hardly anyone, or sees nothing.
+// watch warns of a watch that fires without cause, or sees nothing.
 func (w *warner) watch(s *config.Stream, x watchReport) {
 	of := x.of
 	key, expected, everybody := keyOf(s, "watches[%s]", of.Name), s.ExpectedUsers, ""
@@ -264,7 +262,6 @@ func (w *warner) watch(s *config.Stream, x watchReport) {
 		everybody = ", or a stream of its own: a watch looks at everybody, and with max_windows expected_users is " +
 			"only those who still count"
 	}
-	w.hardlyAnyone(of.Where, key+".epsilon", of.Query.Epsilon)
 	if m := of.Query.Conditions[0].UsersBelow; m != nil && expected > 0 && *m > expected {
 		w.at(of.Where, key+".users_below",
 			"%d is more than the %d expected users, so the watch fires without cause; want a smaller number%s",
