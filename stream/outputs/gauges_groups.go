@@ -84,7 +84,7 @@ func (g *Gauges) find(r Record) bool {
 		}
 		return true
 	}
-	if r.List == nil && !r.Other && !r.Together && g.found[r.Stream] == nil || r.Statistic == record.StatisticGroups {
+	if r.List == nil && !r.Other && g.found[r.Stream] == nil || r.Statistic == record.StatisticGroups {
 		return false
 	}
 	if of := g.groupsOf(r.Stream); r.WindowEnd.After(of.end) {

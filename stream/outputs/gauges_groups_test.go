@@ -272,3 +272,22 @@ func TestGaugesOfAllGroupsTogether(t *testing.T) {
 		t.Errorf("after more than three windows there are %d values", n)
 	}
 }
+
+// Groups that the definition lists stay listed if all groups together have a record: nothing says how many are found,
+// and a group that is late keeps its gauge.
+func TestGaugesOfListedGroupsTogether(t *testing.T) {
+	p := newPages()
+	figure := func(group string, quarter int, together bool) Record {
+		end := midnight.Add(time.Duration(quarter) * 15 * time.Minute)
+		return Record{Stream: "pages", Group: group, Release: "p50", Statistic: "median", Unit: "ms", Budget: "b",
+			Together: together, Value: new(json.Number("7")), WindowStart: end.Add(-15 * time.Minute), WindowEnd: end,
+			DueAt: end}
+	}
+	p.Update(figure("/a", 1, false))
+	p.Update(figure("all", 1, true))
+	p.Update(figure("all", 2, true))
+	p.at = midnight.Add(31 * time.Minute)
+	p.shows(t, "listed", `
+		louver_release_value{group="/a",release="p50",stream="pages"} 7
+		louver_release_value{group="all",release="p50",stream="pages"} 7`)
+}
