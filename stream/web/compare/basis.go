@@ -140,12 +140,14 @@ func noises(records []outputs.Record) (all []noise, ok bool) {
 	return all, true
 }
 
-// noiseOf returns the law of the noise of a figure that has an error_95. A figure from a histogram has several noises.
-// The last digit of a value is rounded, so no reach is below it.
+// noiseOf returns the law of the noise of a figure that has an error_95. A figure from a histogram has several noises,
+// and so have a running total and a number of active users, some of which are normal. Two values of one instance share
+// noise, always with the same sign, so they differ less than two of independent noise. The last digit of a value is
+// rounded, so no reach is below it.
 func noiseOf(r outputs.Record) noise {
 	reach := max(float(*r.Error95), math.Pow(10, float64(numberOf(*r.Value).Exponent())))
 	switch {
-	case r.From != "":
+	case r.From != "", r.Final != nil, r.Active != "":
 		return ofReach(mixed, reach)
 	case r.Mechanism == "geometric":
 		return noise{geometric, 1 / float(r.Epsilon)}

@@ -185,7 +185,9 @@ func (a Average) Shares(b Average) bool {
 	return slices.ContainsFunc(b.figures, func(f outputs.Record) bool { return ids[f.ID] })
 }
 
-// Ranges compares two ranges of one release: their means, or the medians of medians and quantiles.
+// Ranges compares two ranges of one release: their means, or the medians of medians and quantiles. The chance of a
+// difference is that of independent noises. So nothing is said of figures whose values share noise: running totals,
+// numbers of active users, and releases on change, which repeat one draw.
 func Ranges(a, b Average) Comparison {
 	c := Comparison{Verdict: "unknown"}
 	if a.Windows == 0 || b.Windows == 0 {
@@ -209,6 +211,11 @@ func Ranges(a, b Average) Comparison {
 			c.Sentence = change + ": the definition of the release has changed between them." + left
 			return c
 		}
+	}
+	if x.Held() && a.Windows+b.Windows > 2 {
+		c.Sentence = change + ": neighbouring values share noise, so a mean of many is hardly more exact than one of " +
+			"them. Compare two single values." + left
+		return c
 	}
 	c.judge(find(a.figures, b.figures, math.Abs(d.InexactFloat64())))
 	c.Sentence = change + c.Sentence + left
