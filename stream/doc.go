@@ -100,7 +100,7 @@
 //
 // A number of active users, such as those seen in the last 15 minutes, has no periods. Each of its draws is charged
 // under a cap of one a day, so any day costs its price once. Its values follow from the draws too, and what the draws
-// subtract is remembered with who was seen (windows.Presence, attendance.Active).
+// subtract is remembered with who was seen (windows.Presence, attendance.Ongoing).
 //
 // The groups of a stream may be such that nobody can list them. Then a discovery draws, at the end of each period,
 // which names many users share. What it finds is in an entry of its own, with its charge, and the list of a window

@@ -101,6 +101,9 @@ func (a *Active) About() About {
 // Law returns the law of the noise, which is the same for all values.
 func (a *Active) Law() (law running.Strategy, longest int64) { return a.Mechanism, 1 }
 
+// Numbers is one.
+func (a *Active) Numbers() int { return 1 }
+
 // Windows is how many windows up to a moment make a user active.
 func (a *Active) Windows() int64 { return int64((a.Within-a.Size)/a.Every) + 1 }
 

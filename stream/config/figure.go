@@ -12,6 +12,7 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/mechanisms"
+	"github.com/louver/louver/mechanisms/running"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows/period"
@@ -32,6 +33,18 @@ type Figure interface {
 	WithDelta(has bool) Figure
 	// About says what people read beside the series.
 	About() About
+}
+
+// Ongoing is a figure that is published again and again for one charge: a [*Total], a [*SoFar] or an [*Active]. Time is
+// divided into leaves, and a strategy of package running draws its numbers at the end of each.
+type Ongoing interface {
+	Figure
+	// Law returns the strategy, which has the law of the noise, and how many leaves have a law of their own.
+	Law() (law running.Strategy, longest int64)
+	// Numbers is how many numbers are drawn of a group.
+	Numbers() int
+	// Drawn describes the figure, with the ε of one charge in one group.
+	Drawn() record.Series
 }
 
 // Head is what all kinds of figures have.

@@ -92,6 +92,9 @@ func (t *Total) Law() (law running.Strategy, longest int64) {
 	return t.Mechanism.Strategy, t.Query.Longest
 }
 
+// Numbers is one, or how many numbers a histogram has.
+func (t *Total) Numbers() int { return t.Mechanism.Numbers() }
+
 // Allowance returns the rule by which users count in a period.
 //
 // Privacy: the total's strategy promises ε for persons who add Most to a group in all, and the price counts Groups

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"math/big"
-	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -83,11 +82,12 @@ func (c *Active) cap(name string, number int64) budget.Cap {
 	return budget.Cap{Count: 1, Per: activeDay, Era: c.Since.Unix(), Lane: fmt.Sprintf("%s/%d", name, number)}
 }
 
-// Draw records what is drawn for each group at the end of a leaf. [State.Finish] computes the values that follow.
-func (c *Active) Draw(draws []*big.Int) {
+func (c *Active) leaf() (number int64, since record.Second) { return c.Leaf, c.Since }
+
+func (c *Active) draw(draws [][]*big.Int) {
 	c.Groups = make([]GroupActive, len(draws))
-	for g, y := range draws {
-		c.Groups[g].Draw = decimal.NewFromBigInt(y, 0)
+	for g, of := range draws {
+		c.Groups[g].Draw = decimal.NewFromBigInt(of[0], 0)
 	}
 }
 
@@ -110,11 +110,9 @@ func (c *Active) after(_ Continual, e Entry) error {
 	c.Error95 = new(decimal.NewFromInt(strategy.Error95(c.Leaf)))
 	for g := range c.Groups {
 		of := &c.Groups[g]
-		known := strategy.Fold(c.past.group(g), c.Leaf, whole([]decimal.Decimal{of.Draw}))
-		of.Raw = new(decimal.NewFromBigInt(strategy.Total(known, c.Leaf), 0))
-		of.Value = decimal.Max(*of.Raw, decimal.Zero)
-		of.Band = NewBand(Value{Value: &of.Value, Error95: c.Error95}, false, fromZero)
-		of.Quality = string(mechanisms.JudgeTotal(of.Value.InexactFloat64(), c.Error95.InexactFloat64()))
+		known := strategy.Fold(c.past.group(g), c.Leaf, whole(of.Draw))
+		v := ongoingValue(decimal.NewFromBigInt(strategy.Total(known, c.Leaf), 0), c.Error95, true)
+		of.Value, of.Quality, of.Band, of.Raw = *v.Value, v.Quality, v.Band, v.Raw
 	}
 	return nil
 }
@@ -136,11 +134,10 @@ func (c *Active) check(s Continual, e Entry) error {
 	if s.Looks() && c.Update > 0 && c.Finishes(e) {
 		groups = len(e.Groups)
 	}
+	if err := s.describes(c.Release, mechanisms.ActiveMechanisms()); err != nil {
+		return err
+	}
 	switch {
-	case c.Release.Name != s.Name || !slices.Contains(mechanisms.ActiveMechanisms(), c.Release.Mechanism) ||
-		len(s.Cost) != 1 || !s.Cost[0].Epsilon.Equal(c.Release.Epsilon):
-		return fmt.Errorf("it describes release %q by %q with epsilon %s; want its own, at its own cost",
-			c.Release.Name, c.Release.Mechanism, c.Release.Epsilon)
 	case c.Seconds < 1 || c.Seconds > int64(activeDay/time.Second) || c.Windows < 1 || c.Update < 1 ||
 		c.Leaves != (int64(activeDay/time.Second)+c.Update-1)/c.Update || c.Among < 0 || c.AtOnce < 0:
 		return fmt.Errorf("%d leaves of %d s, and %d windows of %d s; want positive numbers, and the leaves of a day",
@@ -207,9 +204,7 @@ func (c *Active) fill(f *record.Value, s Continual, e Entry, g Group, _ int) {
 		return
 	}
 	of := c.Groups[e.group(g.Name)]
-	f.Value, f.Error95, f.Quality = optionalDigits(&of.Value), optionalDigits(c.Error95), record.Quality(of.Quality)
-	f.Raw = optionalDigits(of.Raw)
-	f.BandFields = of.Band.Fields()
+	fill(f, Value{Value: &of.Value, Error95: c.Error95, Quality: of.Quality, Band: of.Band, Raw: of.Raw})
 }
 
 // activeBook is what the next values of an instance follow from. All of it is public. Times are Unix nanoseconds.
@@ -249,7 +244,7 @@ func (b *activeBook) add(c *Active) (err error) {
 		return fmt.Errorf("numbers of %d groups after those of %d", len(c.Groups), len(b.Groups))
 	}
 	for g, of := range c.Groups {
-		b.Groups[g] = b.strategy.Fold(b.Groups[g], c.Leaf, whole([]decimal.Decimal{of.Draw}))
+		b.Groups[g] = b.strategy.Fold(b.Groups[g], c.Leaf, whole(of.Draw))
 	}
 	b.Leaf = c.Leaf
 	return nil
@@ -261,25 +256,4 @@ func (b *activeBook) group(g int) running.Known {
 		return b.Groups[g]
 	}
 	return nil
-}
-
-// OpenActive is an instance of a number of active users that has not ended. Times are Unix nanoseconds.
-type OpenActive struct {
-	Number int64
-	// Since is the start of its first window. From and Looked are the ends of the first and the last window that it
-	// looked at.
-	Since, From, Looked int64
-	// Leaf is how many leaves are finished.
-	Leaf int64
-}
-
-// OpenActive returns the instance of a number of active users that has not ended, or false if there is none.
-func (b *Books) OpenActive(budget, stream, name, definition string) (OpenActive, bool) {
-	of := continualName{budget, stream, name}
-	number := b.lasting.last(of, definition, nil)
-	a := b.lasting.get(of, number)
-	if a == nil || a.Over || a.Active == nil {
-		return OpenActive{}, false
-	}
-	return OpenActive{number, a.Active.Since, a.From, a.Looked, a.Active.Leaf}, true
 }

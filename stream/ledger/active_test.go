@@ -37,7 +37,7 @@ func TestAnyDayOfActiveUsers(t *testing.T) {
 			}
 			hour++
 			e := ledgertest.Hour(t, hour, limit, definition)
-			if open, ok := books.OpenActive("b", "s", "now", definition); ok && rapid.IntRange(0, 25).Draw(t, "lost") == 0 {
+			if open, ok := books.OpenOngoing("b", "s", "now", definition); ok && rapid.IntRange(0, 25).Draw(t, "lost") == 0 {
 				e.Ended = []ledger.Instance{{Stream: "s", Name: "now", Number: open.Number}}
 			}
 			ledgertest.Decide(t, books, &e, nil)

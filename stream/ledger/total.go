@@ -63,28 +63,18 @@ type GroupTotal struct {
 	Raw     *decimal.Decimal `json:"raw,omitempty"`
 }
 
-// adder is a kind that adds up what users have over a period: a [Total], or one that embeds a total.
-type adder interface {
-	kind
-	// sums returns the total.
-	sums() *Total
-	// draw records what is drawn for each number of each group at the end of a leaf.
-	draw(draws [][]*big.Int)
-}
-
-// Sums returns what a figure says that adds up what users have over a period; nil for other figures.
+// Sums returns what a figure says that adds up what users have over a period: a [Total], or one that embeds a total. It
+// is nil for other figures.
 func (s Continual) Sums() *Total {
-	if k, adds := s.kind().(adder); adds {
+	if k, adds := s.kind().(interface{ sums() *Total }); adds {
 		return k.sums()
 	}
 	return nil
 }
 
-// Draw records what is drawn at the end of a leaf for each number of each group, group by group. [State.Finish]
-// computes what follows. The figure must be one that adds up.
-func (s Continual) Draw(draws [][]*big.Int) { s.kind().(adder).draw(draws) }
-
 func (c *Total) sums() *Total { return c }
+
+func (c *Total) leaf() (number int64, since record.Second) { return c.Leaf, c.Since }
 
 // Strategy returns the strategy by which sums are drawn.
 func (c *Total) Strategy() (running.Strategy, error) {
@@ -157,22 +147,17 @@ func (c *Total) takes(s Continual, e Entry, groups int) (finishes bool, err erro
 // total computes the total of a group.
 func (c *Total) total(strategy running.Strategy, g int) error {
 	t, of := &c.Groups[g], c.past.number(g)
-	sum, err := of.total(strategy, c.Leaf, whole(t.Draws))
+	sum, err := of.total(strategy, c.Leaf, whole(t.Draws...))
 	if err != nil {
 		return err
 	}
-	t.Value = decimal.NewFromBigInt(sum, 0).Mul(c.Unit)
-	limits := Limits{}
-	if c.Release.Statistic == string(mechanisms.Count) {
-		t.Raw = new(t.Value)
-		t.Value, limits = decimal.Max(t.Value, decimal.Zero), fromZero
-	}
+	v := ongoingValue(decimal.NewFromBigInt(sum, 0).Mul(c.Unit), c.Error95,
+		c.Release.Statistic == string(mechanisms.Count))
+	t.Value, t.Quality, t.Band, t.Raw = *v.Value, v.Quality, v.Band, v.Raw
 	t.Smoothed = t.Value
 	if of.Smoothed != nil {
 		t.Smoothed = decimal.Max(t.Value, *of.Smoothed)
 	}
-	t.Band = NewBand(Value{Value: &t.Value, Error95: c.Error95}, false, limits)
-	t.Quality = string(mechanisms.JudgeTotal(t.Value.InexactFloat64(), c.Error95.InexactFloat64()))
 	return nil
 }
 
@@ -200,15 +185,6 @@ func (b *totalBook) add(c *Total, draws [][]*big.Int) (err error) {
 	}
 	b.Leaf = c.Leaf
 	return nil
-}
-
-// whole returns draws as whole numbers.
-func whole(draws []decimal.Decimal) []*big.Int {
-	all := make([]*big.Int, len(draws))
-	for i, y := range draws {
-		all[i] = y.BigInt()
-	}
-	return all
 }
 
 // facts keep the bounds of the period too: the calendar has them.
@@ -253,11 +229,10 @@ func (c *Total) drawn(s Continual, e Entry) int {
 
 // checkPeriod checks everything but what the groups have.
 func (c *Total) checkPeriod(s Continual, e Entry) error {
+	if err := s.describes(c.Release, mechanisms.TotalMechanisms()); err != nil {
+		return err
+	}
 	switch {
-	case c.Release.Name != s.Name || !slices.Contains(mechanisms.TotalMechanisms(), c.Release.Mechanism) ||
-		len(s.Cost) != 1 || !s.Cost[0].Epsilon.Equal(c.Release.Epsilon):
-		return fmt.Errorf("it describes release %q by %q with epsilon %s; want its own, at its own cost",
-			c.Release.Name, c.Release.Mechanism, c.Release.Epsilon)
 	case c.Leaves < 1 || c.Longest < 0 || c.Update < 1 || c.Update > mostHold || c.Most < 1 ||
 		c.Most > running.MostTotal || c.Unit.Sign() <= 0:
 		return fmt.Errorf("%d leaves of %d s, and one user adds %d times %s; want positive numbers", c.Leaves, c.Update,
@@ -291,7 +266,7 @@ func (c *Total) extra() []budget.Item { return nil }
 func (c *Total) fold(s Continual, e Entry, of *instance, _ iter.Seq[*instance]) (over bool, err error) {
 	draws := make([][]*big.Int, len(c.Groups))
 	for g, group := range c.Groups {
-		draws[g] = whole(group.Draws)
+		draws[g] = whole(group.Draws...)
 	}
 	if over, err = c.goOn(s, e, of, draws); err != nil {
 		return false, err
@@ -331,9 +306,8 @@ func (c *Total) fill(f *record.Value, s Continual, e Entry, g Group, _ int) {
 		return
 	}
 	of := c.Groups[e.group(g.Name)]
-	f.Value, f.Error95, f.Quality = optionalDigits(&of.Value), optionalDigits(c.Error95), record.Quality(of.Quality)
-	f.Smoothed, f.Raw = &record.Smoothed{Value: digits(of.Smoothed)}, optionalDigits(of.Raw)
-	f.BandFields = of.Band.Fields()
+	fill(f, Value{Value: &of.Value, Error95: c.Error95, Quality: of.Quality, Band: of.Band, Raw: of.Raw,
+		Smoothed: &Smoothed{Value: of.Smoothed}})
 }
 
 // totalBook is what the next totals of an instance follow from. All of it is public.
@@ -369,25 +343,4 @@ func (b numberBook) total(strategy running.Strategy, leaf int64, draws []*big.In
 		return nil, fmt.Errorf("%d draws at the end of leaf %d; want %d", len(draws), leaf, n)
 	}
 	return strategy.Total(strategy.Fold(b.Known, leaf, draws), leaf), nil
-}
-
-// OpenTotal is an instance of a total that has not ended. Times are Unix nanoseconds.
-type OpenTotal struct {
-	Number int64
-	// Since and Until bound its period. From and Looked are the ends of the first and the last window that it looked
-	// at.
-	Since, Until, From, Looked int64
-	// Leaf is how many leaves are finished.
-	Leaf int64
-}
-
-// OpenTotal returns the instance of a total that has not ended, or false if there is none.
-func (b *Books) OpenTotal(budget, stream, name, definition string) (OpenTotal, bool) {
-	of := continualName{budget, stream, name}
-	number := b.lasting.last(of, definition, nil)
-	a := b.lasting.get(of, number)
-	if a == nil || a.Over || a.Total == nil {
-		return OpenTotal{}, false
-	}
-	return OpenTotal{number, a.Total.Since, a.Until, a.From, a.Looked, a.Total.Leaf}, true
 }

@@ -1,11 +1,13 @@
 package release
 
 import (
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
@@ -47,20 +49,14 @@ var levels = map[decide.Level]zapcore.Level{decide.Info: zap.InfoLevel, decide.W
 
 // tellLoss says that a tracker has started over.
 func (w *worker) tellLoss(of attendance.Loss) {
-	if of.Total != "" {
+	if of.Of != nil {
 		w.Metrics.TotalRestarts.WithLabelValues(of.Stream).Inc()
-		w.Log.Error("it is no longer known who has counted in a running total, because parts or snapshots of earlier "+
-			"windows are lost: the total begins anew with the next window, and is charged again, or withheld if the "+
-			"budget cannot pay", zap.String("stream", of.Stream), zap.String("release", of.Total),
-			zap.Time("since", of.At))
-		return
-	}
-	if of.Active != "" {
-		w.Metrics.TotalRestarts.WithLabelValues(of.Stream).Inc()
-		w.Log.Error("it is no longer known who was seen lately, because parts or snapshots of earlier windows are lost: "+
-			"the number of active users begins anew with the next window, and is charged again, or withheld if the "+
-			"budget cannot pay", zap.String("stream", of.Stream), zap.String("release", of.Active),
-			zap.Time("since", of.At))
+		unknown := map[config.Kind]string{config.Running: "who has counted in a running total",
+			config.Present: "who was seen lately"}
+		w.Log.Error(fmt.Sprintf("it is no longer known %s, because parts or snapshots of earlier windows are lost: the "+
+			"%s begins anew with the next window, and is charged again, or withheld if the budget cannot pay",
+			unknown[of.Of.Kind()], config.Kinds[of.Of.Kind()].Noun), zap.String("stream", of.Stream),
+			zap.String("release", of.Of.Heading().Name), zap.Time("since", of.At))
 		return
 	}
 	w.Metrics.Recounts.WithLabelValues(of.Stream).Inc()
@@ -110,12 +106,12 @@ func (w *worker) observe(e ledger.Entry) {
 
 // gauge says how many users have counted in totals.
 func (s *session) gauge() {
-	s.core.EachTotal(func(stream, name string, users int) {
+	s.core.EachOngoing(func(stream, name string, users int) {
 		s.Metrics.TotalUsers.WithLabelValues(stream, name).Set(float64(users))
 	})
 }
 
 // forgetTotals drops the gauges of totals when the session ends: their users are no longer remembered here.
 func (s *session) forgetTotals() {
-	s.core.EachTotal(func(stream, name string, _ int) { s.Metrics.TotalUsers.DeleteLabelValues(stream, name) })
+	s.core.EachOngoing(func(stream, name string, _ int) { s.Metrics.TotalUsers.DeleteLabelValues(stream, name) })
 }

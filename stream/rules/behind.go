@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/louver/louver/mechanisms/running"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/windows/period"
 )
@@ -17,7 +16,7 @@ import (
 // total is a running total whose law of noise is known.
 type total interface {
 	config.Periodic
-	Law() (law running.Strategy, longest int64)
+	config.Ongoing
 }
 
 // behindAlert makes the alert that a running total is behind what it was some periods ago, by more than noise. It

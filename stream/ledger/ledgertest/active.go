@@ -28,12 +28,12 @@ func Active(t T, definition, mechanism, epsilon string) ledger.Continual {
 
 // count fills in what a session draws of active users.
 func count(e *ledger.Entry, s *ledger.Continual) {
-	draws := make([]*big.Int, len(e.Groups))
+	draws := make([][]*big.Int, len(e.Groups))
 	for g := range draws {
 		y := big.NewInt(e.WindowEnd.Unix()/3600%17 + int64(g) - 5)
-		draws[g] = y.Lsh(y, 24)
+		draws[g] = []*big.Int{y.Lsh(y, 24)}
 	}
-	s.Active.Draw(draws)
+	s.Draw(draws)
 }
 
 // Hour is the entry of the n-th hour since 1970 of a stream that has nothing but active users, in two groups.

@@ -38,11 +38,8 @@ func (a *Attendance) Keys() (keys []string) {
 				keys = append(keys, capKey(l))
 			}
 		})
-		for _, t := range config.All[config.Adder](of.Windows.Stream) {
-			keys = append(keys, totalKey(of.Windows.Stream, t.Adds()))
-		}
-		for _, t := range config.All[*config.Active](of.Windows.Stream) {
-			keys = append(keys, activeKey(of.Windows.Stream, t))
+		for _, f := range config.All[config.Ongoing](of.Windows.Stream) {
+			keys = append(keys, ongoingKey(of.Windows.Stream, f))
 		}
 	}
 	return keys
@@ -89,7 +86,7 @@ func (a *Attendance) Open(snapshots map[string][]byte, saved ...map[string]int64
 }
 
 func (a *Attendance) makeTrackers() {
-	var caps, periods, totals []*cursor
+	var caps, periods, ongoing []*cursor
 	for _, of := range a.Lanes {
 		of.Each(func(l *Lane) {
 			of, after := newCap(l)
@@ -104,27 +101,20 @@ func (a *Attendance) makeTrackers() {
 				periods = append(periods, c)
 			}
 		})
-		for _, t := range config.All[config.Adder](of.Windows.Stream) {
-			totals = addInstanced(totals, of.Windows, totalKey(of.Windows.Stream, t.Adds()), func() (Tracker, int64) {
-				return newTotal(of.Windows, t.Adds(), a.lost)
-			})
-		}
-		for _, t := range config.All[*config.Active](of.Windows.Stream) {
-			totals = addInstanced(totals, of.Windows, activeKey(of.Windows.Stream, t), func() (Tracker, int64) {
-				return newActive(of.Windows, t, a.lost)
-			})
+		for _, f := range config.All[config.Ongoing](of.Windows.Stream) {
+			ongoing = addOngoing(ongoing, of.Windows, f, a.lost)
 		}
 	}
-	a.trackers = slices.Concat(caps, periods, totals)
+	a.trackers = slices.Concat(caps, periods, ongoing)
 }
 
-// addInstanced adds a total or a number of active users to a lane. Where an earlier lane has the same one, that goes on
-// in this lane.
-func addInstanced(all []*cursor, l *Lane, key string, make func() (Tracker, int64)) []*cursor {
+// addOngoing adds an ongoing figure to a lane. Where an earlier lane has the same one, that goes on in this lane.
+func addOngoing(all []*cursor, l *Lane, of config.Ongoing, lost map[ledger.Instance]bool) []*cursor {
+	key := ongoingKey(l.Stream, of)
 	at := slices.IndexFunc(all, func(c *cursor) bool { return c.key() == key })
 	if at < 0 {
 		at = len(all)
-		t, after := make()
+		t, after := newOngoing(l, of, lost)
 		c := &cursor{Tracker: t}
 		c.start(after)
 		all = append(all, c)
@@ -253,15 +243,16 @@ func (a *Attendance) Bytes() (sum int64) {
 	return sum
 }
 
-// EachTotal says how many users have counted in each total, and were seen lately for each number of active users. A
-// user who has counted in several groups is in each. The numbers are private.
-func (a *Attendance) EachTotal(do func(stream, name string, users int)) {
+// EachOngoing says how many users each ongoing figure remembers. A user who has counted in several groups is in each.
+// The numbers are private.
+func (a *Attendance) EachOngoing(do func(stream, name string, users int)) {
 	for _, c := range a.trackers {
-		switch t := c.Tracker.(type) {
-		case *Total:
-			do(t.stream.Name, t.of.Name, t.users())
-		case *Active:
-			do(t.stream.Name, t.of.Name, t.users())
+		if o, ok := c.Tracker.(*Ongoing); ok {
+			users := 0
+			if o.users != nil {
+				users = o.users.Users()
+			}
+			do(o.stream.Name, o.of.Heading().Name, users)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Package attendance remembers who has counted. Under max_windows, and in running totals, who counts in a window
 // depends on the windows before it. So trackers go through the windows of a stream one after another: a [Cap] for each
-// lane with max_windows, a [Total] for each running total, and an [Active] for each number of active users. It has no
-// Kafka, no clock and no log.
+// lane with max_windows, and an [Ongoing] for each running total and number of active users. It has no Kafka, no clock
+// and no log.
 //
 // Everything here follows from the parts of decided windows. A session learns it from the last snapshots, and from the
 // parts of the windows since then, which go through the trackers once more. These parts are not deleted. After a crash

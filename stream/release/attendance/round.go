@@ -82,25 +82,15 @@ func (r *Round) finish(lost bool) {
 	}
 }
 
-// Looking is a [Total] or an [Active] that looks at a window, and its step in the window's entry.
+// Looking is an ongoing figure that looks at a window, and its step in the window's entry.
 type Looking struct {
-	Tracker
+	*Ongoing
 	Step   *ledger.Continual
 	cursor *cursor
 }
 
-// instanced is a tracker whose instances are charged.
-type instanced interface {
-	Tracker
-	// name is that of the figure, and instance the number of the open instance, or 0.
-	name() string
-	instance() int64
-	// arm begins the instance that an entry arms.
-	arm(s *ledger.Continual)
-}
-
-// Looking lists the totals and numbers of active users that look at the window of a settled entry, after it has begun
-// the instances that the entry arms.
+// Looking lists the ongoing figures that look at the window of a settled entry, after it has begun the instances that
+// the entry arms.
 func (a *Attendance) Looking(e *ledger.Entry, l *Lane) (all []Looking, err error) {
 	for i := range e.Continual {
 		s := &e.Continual[i]
@@ -108,23 +98,23 @@ func (a *Attendance) Looking(e *ledger.Entry, l *Lane) (all []Looking, err error
 			continue
 		}
 		at := slices.IndexFunc(l.trackers, func(c *cursor) bool {
-			of, ok := c.Tracker.(instanced)
-			return ok && of.name() == s.Name
+			o, ok := c.Tracker.(*Ongoing)
+			return ok && o.of.Heading().Name == s.Name
 		})
 		if at < 0 {
 			return nil, fmt.Errorf("stream %s has no figure %s that could look", e.Stream, s.Name)
 		}
 		c := l.trackers[at]
-		of := c.Tracker.(instanced)
+		o := c.Tracker.(*Ongoing)
 		if s.Arms {
-			of.arm(s)
+			o.arm(s)
 			c.start(e.WindowStart.UnixNano())
 		}
-		if of.instance() != s.Instance {
+		if o.number != s.Instance {
 			return nil, fmt.Errorf("figure %s of stream %s: instance %d is to look, but instance %d is open", s.Name,
-				e.Stream, s.Instance, of.instance())
+				e.Stream, s.Instance, o.number)
 		}
-		all = append(all, Looking{of, s, c})
+		all = append(all, Looking{o, s, c})
 	}
 	return all, nil
 }

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/windows"
 )
 
-// A Tracker remembers users while it goes through the windows of a lane, one after another: a [Cap], a [Total] or
-// an [Active]. It
+// A Tracker remembers users while it goes through the windows of a lane, one after another: a [Cap] or an [Ongoing]. It
 // knows nothing of parts and of snapshots, which are the same for all trackers.
 type Tracker interface {
 	// key is that of its snapshots. Running services have snapshots under it, so it may not change.
@@ -40,10 +40,11 @@ type Tracker interface {
 // A Loss says that a tracker no longer knew who has counted, and has started over.
 type Loss struct {
 	Stream string
-	// Total is the running total that is charged again, and Active the number of active users. Otherwise max_windows has
-	// started over, that of a Discovery or of the stream's windows.
-	Total, Active, Discovery string
-	// At is when the lost total had begun, or when the first window begins that is charged apart from earlier ones.
+	// Of is the ongoing figure that is charged again. Otherwise max_windows has started over, that of a Discovery or of
+	// the stream's windows.
+	Of        config.Ongoing
+	Discovery string
+	// At is when the lost instance had begun, or when the first window begins that is charged apart from earlier ones.
 	At time.Time
 	// Over says that the tracker has no windows left, so nothing starts over.
 	Over bool

@@ -111,36 +111,44 @@ func (f soFar) describe(s *ledger.Continual, w windows.Window) {
 	s.SoFar.Release, s.Total = f.of.Drawn(), nil
 }
 
-// drawLeaf draws what ends with the window of a settled entry.
-func drawLeaf(l attendance.Looking, e *ledger.Entry, random io.Reader, timed Timer) error {
-	switch t := l.Tracker.(type) {
-	case *attendance.Total:
-		return drawTotal(t, l.Step, e, random, timed)
-	case *attendance.Active:
-		return drawActive(t, l.Step, e, random, timed)
+// active describes a number of active users.
+type active struct{ of *config.Active }
+
+func (a active) describe(s *ledger.Continual, _ windows.Window) {
+	s.AtMost = 0 // the cap of the leaves limits what they cost
+	s.Active = &ledger.Active{Release: a.of.Drawn(), Seconds: int64(a.of.Within.Seconds()), Windows: a.of.Windows(),
+		Leaves: a.of.Query.Leaves, Update: int64(a.of.Update.Seconds()), Among: a.of.Query.Groups}
+	if a.of.Query.Groups > 0 {
+		s.Active.AtOnce = a.of.Groups
 	}
-	return fmt.Errorf("figure %s of stream %s is of no known kind", l.Step.Name, e.Stream)
 }
 
-func drawTotal(t *attendance.Total, step *ledger.Continual, e *ledger.Entry, random io.Reader, timed Timer) error {
-	s, of := step.Sums(), t.Of()
-	if !s.Finishes(*step, *e) {
+// drawLeaf draws what ends with the window of a settled entry.
+//
+// Crash: what is drawn is in the entry. If its transaction is aborted, the next session adopts the entry, and draws
+// nothing again.
+func drawLeaf(l attendance.Looking, e *ledger.Entry, random io.Reader, timed Timer) error {
+	leaf, ends := l.Step.Leaf(*e)
+	if !ends {
 		return nil
 	}
-	if s.Leaf != t.Leaf() {
-		return fmt.Errorf("total %s of stream %s: leaf %d is to end, but leaf %d is open", step.Name, e.Stream, s.Leaf,
-			t.Leaf())
+	of := l.Of()
+	if leaf != l.Ongoing.Leaf() {
+		return fmt.Errorf("%s %s of stream %s: leaf %d is to end, but leaf %d is open", config.Kinds[of.Kind()].Noun,
+			l.Step.Name, e.Stream, leaf, l.Ongoing.Leaf())
 	}
-	draws := make([][]*big.Int, len(t.Open()))
-	for g, open := range t.Open() {
-		done := timed(string(of.Query.Statistic))
+	law, _ := of.Law()
+	statistic := of.Drawn().Statistic
+	draws := make([][]*big.Int, len(l.Open()))
+	for i, open := range l.Open() {
+		done := timed(statistic)
 		var err error
-		if draws[g], err = of.Mechanism.Draw(open, s.Leaf, random); err != nil {
+		if draws[i], err = law.Draw(open, leaf, random); err != nil {
 			return err
 		}
 		done()
 	}
-	step.Draw(draws)
+	l.Step.Draw(draws)
 	return nil
 }
 

@@ -345,8 +345,8 @@ func (c *Core) figures() (n int) {
 	return n
 }
 
-// EachTotal says how many users have counted in each running total. The numbers are private.
-func (c *Core) EachTotal(do func(stream, name string, users int)) { c.attendance.EachTotal(do) }
+// EachOngoing says how many users each ongoing figure remembers. The numbers are private.
+func (c *Core) EachOngoing(do func(stream, name string, users int)) { c.attendance.EachOngoing(do) }
 
 // EachStream says which window of each stream is the oldest that is not decided; more is false if none is left.
 func (c *Core) EachStream(do func(stream string, w windows.Window, s windows.Schedule, more bool)) {

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/louver/louver/budget"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record/recordtest"
 	"github.com/louver/louver/stream/release/attendance"
@@ -409,10 +410,8 @@ func (s *script) toldText(n Notice) string {
 func lossText(of attendance.Loss) string {
 	what := "max_windows of " + of.Stream
 	switch {
-	case of.Total != "":
-		what = "the total " + of.Total + " of " + of.Stream
-	case of.Active != "":
-		what = "the active users " + of.Active + " of " + of.Stream
+	case of.Of != nil:
+		what = fmt.Sprintf("the %s %s of %s", config.Kinds[of.Of.Kind()].Noun, of.Of.Heading().Name, of.Stream)
 	case of.Discovery != "":
 		what = "max_windows of discovery " + of.Discovery + " of " + of.Stream
 	}

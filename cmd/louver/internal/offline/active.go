@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/big"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -112,12 +113,12 @@ func (d *seenLately) through(out io.Writer, bags map[int64]*windows.Bag) error {
 		}
 		if leaf := step.Active.Leaf; d.of.Finishes(w.End) {
 			open = m.Add(open, leaf, present.Active()[0])
-			draws, err := m.Draw(open, leaf, rand.Reader)
+			drawn, err := m.Draw(open, leaf, rand.Reader)
 			if err != nil {
 				return err
 			}
 			m.Close(open, leaf)
-			step.Active.Draw(draws)
+			step.Draw([][]*big.Int{drawn})
 		}
 		if err := state.Finish(&e); err != nil {
 			return err
