@@ -58,6 +58,7 @@ type otlpDecoder struct {
 	early      []otlpSlot // conditions on own fields: they come before attributes are looked for
 	late       []int      // the other conditions
 	found      fields
+	own        field // of a condition
 	raw        otlpRaw
 
 	record Record
@@ -166,7 +167,7 @@ func (d *otlpDecoder) Next(e *Event) (Reason, bool) {
 	if !d.walk.next() {
 		return OK, false
 	}
-	d.missing, d.rules.bad = false, field{}
+	d.missing, d.rules.bad.kind = false, none
 	d.raw.reset()
 	d.forget(otlpBodyKey)
 	if d.bad = !d.walk.own(); d.bad {
@@ -176,10 +177,10 @@ func (d *otlpDecoder) Next(e *Event) (Reason, bool) {
 		return NoValue, true
 	}
 	for i := range d.early {
-		s := &d.early[i]
-		f := s.own.value(&d.raw)
-		if c := &d.conditions[s.role-numRoles]; !c.holds(&f) {
-			d.skip = Skip{int(s.role - numRoles), c.why(&f)}
+		s, f := &d.early[i], &d.own
+		s.own.value(&d.raw, f)
+		if c := &d.conditions[s.role-numRoles]; !c.holds(f) {
+			d.skip = Skip{int(s.role - numRoles), c.why(f)}
 			return Unwanted, true
 		}
 	}
@@ -190,7 +191,7 @@ func (d *otlpDecoder) Next(e *Event) (Reason, bool) {
 	for i := range d.slots {
 		s := &d.slots[i]
 		if s.own != nil {
-			d.found[s.role] = s.own.value(&d.raw)
+			s.own.value(&d.raw, &d.found[s.role])
 			continue
 		}
 		f := &d.cells[s.holder][s.cell].found

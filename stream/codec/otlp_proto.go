@@ -2,7 +2,6 @@ package codec
 
 import (
 	"encoding/binary"
-	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -18,7 +17,7 @@ type otlpProto struct {
 	levels []otlpLevel
 	depth  int
 	item   []byte
-	pairs  []otlpStretch // of the item: its first attributes
+	pairs  []otlpStretch // of the item: the first of its attributes that may be wanted
 	rest   int           // where the attributes after these begin, which are seldom so many
 	why    string
 	// actions are what is done with the fields of an item, by their tags.
@@ -165,22 +164,29 @@ func (w *otlpProto) holder(b []byte, of otlpHolder) bool {
 	return true
 }
 
-// own reads what an item holds beside its attributes. It looks at the frames of all its fields, and notes where the
-// attributes are.
+// own reads what an item holds beside its attributes. It looks at the frames of all its fields, and notes where
+// attributes are that may be wanted.
 func (w *otlpProto) own() bool {
 	b, raw := w.item, &w.d.raw
-	attributes := w.d.signal.attributes<<3 | wireBytes
+	attributes, lengths := w.d.signal.attributes<<3|wireBytes, w.d.lengths[otlpItem]
 	pairs := w.pairs[:0]
 	w.rest = len(b)
 	for i := 0; i < len(b); {
 		start := i
 		tag := uint64(b[i])
-		if tag == attributes && len(b)-i > 1 && b[i+1] < 0x80 && len(pairs) < cap(pairs) { // as most fields are
+		if tag == attributes && i+1 < len(b) && b[i+1] < 0x80 { // as most fields are
 			from := i + 2
 			if i = from + int(b[i+1]); i > len(b) {
 				return false
 			}
-			pairs = append(pairs, otlpStretch{from, i})
+			if n := otlpKeyLength(b[from:i]); n < 64 && lengths>>n&1 == 0 { // as most are
+				continue
+			}
+			if len(pairs) < cap(pairs) {
+				pairs = append(pairs, otlpStretch{from, i})
+			} else {
+				w.rest = min(w.rest, start)
+			}
 			continue
 		}
 		if i++; tag >= 0x80 {
@@ -203,8 +209,8 @@ func (w *otlpProto) own() bool {
 			if tag == attributes {
 				if len(pairs) < cap(pairs) {
 					pairs = append(pairs, otlpStretch{i - int(v), i})
-				} else if w.rest == len(b) {
-					w.rest = start
+				} else {
+					w.rest = min(w.rest, start)
 				}
 				continue
 			}
@@ -265,8 +271,7 @@ func (w *otlpProto) status(b []byte) bool {
 // body reads the body of a log record.
 func (w *otlpProto) body(b []byte) bool {
 	d := w.d
-	var ok bool
-	if d.raw.body, ok = otlpAnyValue(b); !ok || len(d.cells[otlpBodyKey]) == 0 {
+	if ok := otlpAnyValue(&d.raw.body, b); !ok || len(d.cells[otlpBodyKey]) == 0 {
 		return ok
 	}
 	for i := 0; i < len(b); {
@@ -299,16 +304,11 @@ func (w *otlpProto) attributes() bool {
 		}
 		return ok
 	}
-	b, lengths := w.item, w.d.lengths[otlpItem]
 	for _, at := range w.pairs {
-		pair := b[at.from:at.to]
-		if n := otlpKeyLength(pair); n < 64 && lengths>>n&1 == 0 { // as most are
-			continue
-		}
 		if left == 0 {
 			return true
 		}
-		if !take(pair) {
+		if !take(w.item[at.from:at.to]) {
 			return false
 		}
 	}
@@ -321,167 +321,15 @@ func (w *otlpProto) attributes() bool {
 	return true
 }
 
-// The tags of an attribute's key and value, and of a value that is a text.
-const (
-	otlpKeyTag, otlpValueTag = 1<<3 | wireBytes, 2<<3 | wireBytes
-	otlpTextTag              = 1<<3 | wireBytes
-)
-
-// otlpKeyLength returns the length of an attribute's key, if both are written as most are: in short, and only once. SDKs
-// write the key first, and the Collector the value. Otherwise it returns a large number.
-func otlpKeyLength(b []byte) uint {
-	at := 0
-	if len(b) > 1 && b[0] == otlpValueTag && b[1] < 0x80 {
-		at = 2 + int(b[1])
-	}
-	if at+1 < len(b) && b[at] == otlpKeyTag && at+2+int(b[at+1]) <= len(b) {
-		return uint(b[at+1])
-	}
-	return math.MaxUint
-}
-
-// otlpShort reads the first field of a message, if its tag is this one and its length has one byte.
-func otlpShort(b []byte, tag byte) (content, rest []byte, ok bool) {
-	if len(b) < 2 || b[0] != tag || b[1] >= 0x80 || 2+int(b[1]) > len(b) {
-		return nil, b, false
-	}
-	return b[2 : 2+int(b[1])], b[2+int(b[1]):], true
-}
-
-// attribute reads a key and its value, if the key is wanted and has not been found before. The rest of an attribute
-// whose key is not wanted is not looked at.
-func (w *otlpProto) attribute(b []byte, cells []otlpCell) (took, ok bool) {
-	value, rest, both := otlpShort(b, otlpValueTag)
-	key, rest, short := otlpShort(rest, otlpKeyTag)
-	switch {
-	case !short:
-		if key, ok = otlpKey(b); !ok {
-			return false, false
-		}
-		both = false
-	case !both:
-		value, rest, both = otlpShort(rest, otlpValueTag)
-	}
-	for i := range cells {
-		c := &cells[i]
-		switch {
-		case c.name != string(key) || c.found.kind != none:
-		case both && len(rest) == 0: // nothing else is in it
-			c.found, ok = otlpAnyValue(value)
-			return true, ok
-		default:
-			return true, c.read(b)
-		}
-	}
-	return false, true
-}
-
-// otlpKey finds the key of an attribute.
-func otlpKey(b []byte) (key []byte, ok bool) {
-	for i := 0; i < len(b); {
-		number, wire, content, next := otlpFrame(b, i)
-		if next < 0 {
-			return nil, false
-		}
-		if i = next; number == 1 && wire == wireBytes {
-			return content, true
-		}
-	}
-	return nil, true
-}
-
-// read reads the value of an attribute.
-func (c *otlpCell) read(b []byte) (ok bool) {
-	c.found = field{kind: other}
-	var value []byte
-	values := 0
-	for i := 0; i < len(b); {
-		number, wire, content, next := otlpFrame(b, i)
-		if next < 0 {
-			return false
-		}
-		if i = next; number == 2 && wire == wireBytes {
-			value = content
-			values++
-		}
-	}
-	if values == 1 { // nobody writes it twice
-		c.found, ok = otlpAnyValue(value)
-		return ok
-	}
-	return true
-}
-
-// otlpAnyValue reads a value. A list of one text is that text. Other lists, bytes and nothing are no part of an event.
-func otlpAnyValue(b []byte) (f field, ok bool) {
-	if text, rest, short := otlpShort(b, otlpTextTag); short && len(rest) == 0 {
-		return otlpValueText(text), true
-	}
-	f.kind = other
-	for i := 0; i < len(b); {
-		number, wire, content, next := otlpFrame(b, i)
-		if next < 0 {
-			return f, false
-		}
-		i = next
-		switch {
-		case number == 1 && wire == wireBytes:
-			f = otlpValueText(content)
-		case number == 2 && wire == wireVarint:
-			v, _ := uvarint(content)
-			f = truthOf(v != 0)
-		case number == 3 && wire == wireVarint:
-			v, _ := uvarint(content)
-			f = whole(int64(v))
-		case number == 4 && wire == wireEight:
-			f = double(binary.LittleEndian.Uint64(content))
-		case number == 5 && wire == wireBytes:
-			if f, ok = otlpOnly(content); !ok {
-				return f, false
-			}
-		case number == 6 || number == 7:
-			f = field{kind: other}
-		}
-	}
-	return f, true
-}
-
-// otlpValueText is a text that is a value. It may be empty.
-func otlpValueText(b []byte) field {
-	if len(b) == 0 {
-		return field{kind: text, text: b}
-	}
-	return otlpString(b)
-}
-
-// otlpOnly reads a list: the text in it, if that is all there is.
-func otlpOnly(b []byte) (f field, ok bool) {
-	items := 0
-	for i := 0; i < len(b); {
-		number, wire, content, next := otlpFrame(b, i)
-		if next < 0 {
-			return f, false
-		}
-		if i = next; number != 1 || wire != wireBytes {
-			continue
-		}
-		items++
-		number, wire, only, end := otlpFrame(content, 0)
-		if f = (field{kind: other}); len(content) > 0 && end == len(content) && number == 1 && wire == wireBytes {
-			f = otlpValueText(only)
-		}
-	}
-	if items != 1 {
-		f = field{kind: other}
-	}
-	return f, true
-}
-
-// otlpVarint reads a number at i, and returns where it ends; −1 if it does not fit.
+// otlpVarint reads a number at i, and returns where it ends; −1 if it does not fit. It is small enough to need no call.
 func otlpVarint(b []byte, i int) (v uint64, next int) {
 	if i < len(b) && b[i] < 0x80 {
 		return uint64(b[i]), i + 1
 	}
+	return otlpLongVarint(b, i)
+}
+
+func otlpLongVarint(b []byte, i int) (v uint64, next int) {
 	v, n := protowire.ConsumeVarint(b[i:])
 	if n < 0 {
 		return 0, -1

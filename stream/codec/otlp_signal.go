@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ type otlpScalar struct {
 type otlpOwn struct {
 	name  string
 	fits  otlpFits
-	value func(r *otlpRaw) field
+	value func(r *otlpRaw, f *field)
 }
 
 // otlpFits says which parts of an event a field can be.
@@ -152,18 +153,18 @@ func (r *otlpRaw) total() bool {
 	return r.numbers[otlpTemporality] == otlpCumulative || r.numbers[otlpTemporality] == otlpUnspecified
 }
 
-// text is a text, which is missing if it is empty.
-func (r *otlpRaw) text(at int) field { return otlpString(r.texts[at]) }
+// These functions make a field where it is wanted. A field is large, and to return it would copy it several times.
 
 // otlpString is a text; one that is not UTF-8 is none. An empty one cannot be told from one that is not there.
-func otlpString(b []byte) field {
+func otlpString(f *field, b []byte) {
 	switch {
 	case len(b) == 0:
-		return field{}
+		*f = field{}
 	case !ascii(b) && !utf8.Valid(b):
-		return field{kind: other}
+		*f = field{kind: other}
+	default:
+		*f = field{kind: text, text: b}
 	}
-	return field{kind: text, text: b}
 }
 
 // ascii reports whether a text is ASCII. It is quicker than looking at it as UTF-8.
@@ -183,26 +184,28 @@ func ascii(b []byte) bool {
 }
 
 // otlpInstant is a time; 0 is none.
-func otlpInstant(ns uint64) field {
+func otlpInstant(f *field, ns uint64) {
 	switch {
 	case ns == 0:
-		return field{}
+		*f = field{}
 	case ns > math.MaxInt64:
-		return field{kind: other}
+		*f = field{kind: other}
+	default:
+		*f = field{kind: instant, n: int64(ns)}
 	}
-	return field{kind: instant, n: int64(ns)}
 }
 
 // duration is how long a span took, in units of 10^exp nanoseconds. An end before the start is none.
-func (r *otlpRaw) duration(exp int8) field {
+func (r *otlpRaw) duration(f *field, exp int8) {
 	start, end := r.numbers[otlpStart], r.numbers[otlpEnd]
 	switch {
 	case start == 0 || end == 0:
-		return field{}
+		*f = field{}
 	case end < start || end-start > math.MaxInt64:
-		return field{kind: other}
+		*f = field{kind: other}
+	default:
+		*f = field{kind: exact, n: int64(end - start), exp: exp}
 	}
-	return field{kind: exact, n: int64(end - start), exp: exp}
 }
 
 func otlpWords(words ...string) (all []field) {
@@ -221,12 +224,12 @@ var (
 )
 
 // word is the word of an enum's number, or the number itself.
-func (r *otlpRaw) word(at int, words []field) field {
-	n := r.numbers[at]
-	if n < uint64(len(words)) {
-		return words[n]
+func (r *otlpRaw) word(f *field, at int, words []field) {
+	if n := r.numbers[at]; n < uint64(len(words)) {
+		*f = words[n]
+	} else {
+		*f = whole(int64(int32(n)))
 	}
-	return whole(int64(int32(n)))
 }
 
 // root says whether a span has no parent. Some write an id of zeros where there is none.
@@ -252,22 +255,22 @@ func (r *otlpRaw) unrecorded() bool {
 
 // shared are the fields of all signals.
 var otlpShared = []otlpOwn{
-	{"scope.name", otlpText, func(r *otlpRaw) field { return r.text(otlpScopeName) }},
-	{"scope.version", otlpText, func(r *otlpRaw) field { return r.text(otlpScopeVersion) }},
+	{"scope.name", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpScopeName]) }},
+	{"scope.version", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpScopeVersion]) }},
 }
 
 var otlpTraces = &otlpSignal{name: "otlp_traces", item: "span", path: []uint64{1 << 1, 1 << 2, 1 << 2}, attributes: 9,
 	scalars: []otlpScalar{{4, 2, "parentSpanId", otlpParent}, {5, 2, "name", otlpName}, {6, 0, "kind", otlpKind},
 		{7, 1, "startTimeUnixNano", otlpStart}, {8, 1, "endTimeUnixNano", otlpEnd}, {15, 2, "status", otlpStatusMessage}},
 	own: append([]otlpOwn{
-		{"span.name", otlpText, func(r *otlpRaw) field { return r.text(otlpName) }},
-		{"span.kind", otlpWord, func(r *otlpRaw) field { return r.word(otlpKind, otlpKinds) }},
-		{"span.status.code", otlpWord, func(r *otlpRaw) field { return r.word(otlpStatus, otlpStatuses) }},
-		{"span.root", otlpWord, func(r *otlpRaw) field { return r.root() }},
-		{"span.duration_ms", otlpNumber, func(r *otlpRaw) field { return r.duration(-6) }},
-		{"span.duration_s", otlpNumber, func(r *otlpRaw) field { return r.duration(-9) }},
-		{"span.start_time_unix_nano", otlpTime, func(r *otlpRaw) field { return otlpInstant(r.numbers[otlpStart]) }},
-		{"span.end_time_unix_nano", otlpTime, func(r *otlpRaw) field { return otlpInstant(r.numbers[otlpEnd]) }},
+		{"span.name", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpName]) }},
+		{"span.kind", otlpWord, func(r *otlpRaw, f *field) { r.word(f, otlpKind, otlpKinds) }},
+		{"span.status.code", otlpWord, func(r *otlpRaw, f *field) { r.word(f, otlpStatus, otlpStatuses) }},
+		{"span.root", otlpWord, func(r *otlpRaw, f *field) { *f = r.root() }},
+		{"span.duration_ms", otlpNumber, func(r *otlpRaw, f *field) { r.duration(f, -6) }},
+		{"span.duration_s", otlpNumber, func(r *otlpRaw, f *field) { r.duration(f, -9) }},
+		{"span.start_time_unix_nano", otlpTime, func(r *otlpRaw, f *field) { otlpInstant(f, r.numbers[otlpStart]) }},
+		{"span.end_time_unix_nano", otlpTime, func(r *otlpRaw, f *field) { otlpInstant(f, r.numbers[otlpEnd]) }},
 	}, otlpShared...),
 	json: otlpNames{levels: []string{"resourceSpans", "scopeSpans", "spans"}},
 }
@@ -277,15 +280,12 @@ var otlpLogs = &otlpSignal{name: "otlp_logs", item: "log", path: []uint64{1 << 1
 		{3, 2, "severityText", otlpSeverityText}, {5, 2, "body", otlpBody}, {11, 1, "observedTimeUnixNano", otlpObserved},
 		{12, 2, "eventName", otlpEvent}},
 	own: append([]otlpOwn{
-		{"log.body", otlpAny, func(r *otlpRaw) field { return r.body }},
-		{"log.severity_number", otlpNumber, func(r *otlpRaw) field { return whole(int64(int32(r.numbers[otlpSeverity]))) }},
-		{"log.severity_text", otlpText, func(r *otlpRaw) field { return r.text(otlpSeverityText) }},
-		{"log.event_name", otlpText, func(r *otlpRaw) field { return r.text(otlpEvent) }},
-		{"log.time_unix_nano", otlpTime, func(r *otlpRaw) field {
-			if at := r.numbers[otlpAt]; at != 0 {
-				return otlpInstant(at)
-			}
-			return otlpInstant(r.numbers[otlpObserved])
+		{"log.body", otlpAny, func(r *otlpRaw, f *field) { *f = r.body }},
+		{"log.severity_number", otlpNumber, func(r *otlpRaw, f *field) { *f = whole(int64(int32(r.numbers[otlpSeverity]))) }},
+		{"log.severity_text", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpSeverityText]) }},
+		{"log.event_name", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpEvent]) }},
+		{"log.time_unix_nano", otlpTime, func(r *otlpRaw, f *field) {
+			otlpInstant(f, cmp.Or(r.numbers[otlpAt], r.numbers[otlpObserved]))
 		}},
 	}, otlpShared...),
 	json: otlpNames{levels: []string{"resourceLogs", "scopeLogs", "logRecords"}},
@@ -307,12 +307,12 @@ var otlpMetrics = &otlpSignal{name: "otlp_metrics", item: "datapoint",
 	scalars: []otlpScalar{{2, 1, "startTimeUnixNano", otlpStart}, {3, 1, "timeUnixNano", otlpAt},
 		{4, 1, "asDouble", otlpDouble}, {6, 1, "asInt", otlpInt}, {8, 0, "flags", otlpFlags}},
 	own: append([]otlpOwn{
-		{"datapoint.value", otlpNumber, func(r *otlpRaw) field { return r.point() }},
-		{"datapoint.time_unix_nano", otlpTime, func(r *otlpRaw) field { return otlpInstant(r.numbers[otlpAt]) }},
-		{"datapoint.start_time_unix_nano", otlpTime, func(r *otlpRaw) field { return otlpInstant(r.numbers[otlpStart]) }},
-		{"metric.name", otlpText, func(r *otlpRaw) field { return r.text(otlpMetric) }},
-		{"metric.unit", otlpText, func(r *otlpRaw) field { return r.text(otlpUnit) }},
-		{otlpTemporalityName, otlpWord, func(r *otlpRaw) field { return r.word(otlpTemporality, otlpTemporalities) }},
+		{"datapoint.value", otlpNumber, func(r *otlpRaw, f *field) { *f = r.point() }},
+		{"datapoint.time_unix_nano", otlpTime, func(r *otlpRaw, f *field) { otlpInstant(f, r.numbers[otlpAt]) }},
+		{"datapoint.start_time_unix_nano", otlpTime, func(r *otlpRaw, f *field) { otlpInstant(f, r.numbers[otlpStart]) }},
+		{"metric.name", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpMetric]) }},
+		{"metric.unit", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpUnit]) }},
+		{otlpTemporalityName, otlpWord, func(r *otlpRaw, f *field) { r.word(f, otlpTemporality, otlpTemporalities) }},
 	}, otlpShared...),
 	json: otlpNames{levels: []string{"resourceMetrics", "scopeMetrics", "metrics", "", "dataPoints"},
 		points: []string{5: "gauge", 7: "sum", 9: "histogram", 10: "exponentialHistogram", 11: "summary"}},
