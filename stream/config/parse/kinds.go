@@ -3,6 +3,7 @@ package parse
 import (
 	"slices"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
 )
@@ -29,6 +30,8 @@ type releaseKind struct {
 	form form.Form
 	// check refuses keys that do not go together, of any release.
 	check func(r *releaseNode)
+	// mechanisms are those that draw it, beside the mechanisms of windows.
+	mechanisms []string
 	// draws says that its values are drawn as those of a window are.
 	draws bool
 	// make makes the figure of a sound release once the window, the groups and the budget of its stream are known. It
@@ -50,11 +53,13 @@ func releaseKinds() []releaseKind {
 		{Kind: config.Running, key: "since", check: (*releaseNode).checkSoFar, listed: true, cuts: true,
 			is: (*releaseNode).soFar, make: (*releaseNode).distribution},
 		{Kind: config.Running, key: "since", form: totalForm, check: (*releaseNode).checkTotal, listed: true,
-			is:   func(r *releaseNode) bool { return r.since != "" },
-			make: func(r *releaseNode, s *config.Stream) config.Figure { return r.total(s) }},
+			is:         func(r *releaseNode) bool { return r.since != "" },
+			make:       func(r *releaseNode, s *config.Stream) config.Figure { return r.total(s) },
+			mechanisms: mechanisms.TotalMechanisms()},
 		{Kind: config.Present, key: "active", form: activeForm, check: (*releaseNode).checkActive, listed: true,
-			is:   func(r *releaseNode) bool { return r.active != 0 },
-			make: func(r *releaseNode, s *config.Stream) config.Figure { return r.makeActive(s) }},
+			is:         func(r *releaseNode) bool { return r.active != 0 },
+			make:       func(r *releaseNode, s *config.Stream) config.Figure { return r.makeActive(s) },
+			mechanisms: mechanisms.ActiveMechanisms()},
 	}
 }
 

@@ -44,12 +44,8 @@ func (m *minUsersNode) check(s *config.Stream) {
 			return
 		}
 	}
-	if f, _ := s.Named(m.Release); f != nil && f.Kind() == config.Running {
-		v.Refuse("%q is a running total, and counts the users of a whole period; %s", m.Release, want)
-		return
-	}
-	if of, ok := config.Of[*config.Active](s, m.Release); ok {
-		v.Refuse("%q counts the users seen lately, and not those of a window; %s", of.Name, want)
+	if f, _ := s.Named(m.Release); f != nil && config.Kinds[f.Kind()].Counts != "" {
+		v.Refuse("%q %s; %s", m.Release, config.Kinds[f.Kind()].Counts, want)
 		return
 	}
 	var names []string

@@ -165,7 +165,9 @@ func mechanism() form.Kind[string] {
 	for _, s := range mechanisms.Statistics() {
 		names = append(names, mechanisms.Available(s)...)
 	}
-	names = append(append(names, mechanisms.TotalMechanisms()...), mechanisms.ActiveMechanisms()...)
+	for _, k := range releaseKinds() {
+		names = append(names, k.mechanisms...)
+	}
 	slices.Sort(names)
 	s := form.Spec{Name: "name", Want: "the name of a mechanism",
 		Schema: form.Schema{"type": "string", "enum": slices.Compact(names)}}
