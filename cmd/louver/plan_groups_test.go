@@ -49,6 +49,7 @@ func TestPlanOfGroups(t *testing.T) {
 			"--names-per-user 2; want from 3, which is --max-groups"},
 		{[]string{"--statistic", "groups", "--delta", "1e-8", "--watch", "users_below: 5"},
 			"--statistic groups with --watch"},
+		{[]string{"--statistic", "groups", "--delta", "1e-8", "--active", "15m"}, "--statistic groups with --active"},
 		{[]string{"--statistic", "groups", "--delta", "1e-8", "--error", "5"}, "--statistic groups with --error"},
 		{[]string{"--names-per-user", "8"}, "--names-per-user without --statistic groups"},
 	} {
