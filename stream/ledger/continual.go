@@ -104,6 +104,7 @@ type test interface {
 // kindRow is where a continual figure keeps what it says of one kind.
 type kindRow struct {
 	name string // in entries
+	noun string // in what people are told
 	// of is nil if it is not of the kind. take reports whether what it takes is.
 	of   func(s Continual) kind
 	take func(s *Continual, k kind) bool
@@ -116,8 +117,8 @@ type kindRow struct {
 func rowOf[K interface {
 	comparable
 	kind
-}](name string, values bool, get func(Continual) K, set func(*Continual, K)) kindRow {
-	return kindRow{name: name, values: values, of: func(s Continual) kind {
+}](name, noun string, values bool, get func(Continual) K, set func(*Continual, K)) kindRow {
+	return kindRow{name: name, noun: noun, values: values, of: func(s Continual) kind {
 		var none K
 		if k := get(s); k != none {
 			return k
@@ -134,12 +135,15 @@ func rowOf[K interface {
 
 // kinds are all kinds of continual figures.
 var kinds = []kindRow{
-	rowOf("watch", false, func(s Continual) *Watch { return s.Watch }, func(s *Continual, k *Watch) { s.Watch = k }),
-	rowOf("change", true, func(s Continual) *Change { return s.Change },
+	rowOf("watch", "watch", false, func(s Continual) *Watch { return s.Watch },
+		func(s *Continual, k *Watch) { s.Watch = k }),
+	rowOf("change", "release", true, func(s Continual) *Change { return s.Change },
 		func(s *Continual, k *Change) { s.Change = k }),
-	rowOf("total", true, func(s Continual) *Total { return s.Total }, func(s *Continual, k *Total) { s.Total = k }),
-	rowOf("so_far", true, func(s Continual) *SoFar { return s.SoFar }, func(s *Continual, k *SoFar) { s.SoFar = k }),
-	rowOf("active", true, func(s Continual) *Active { return s.Active },
+	rowOf("total", "running total", true, func(s Continual) *Total { return s.Total },
+		func(s *Continual, k *Total) { s.Total = k }),
+	rowOf("so_far", "running total", true, func(s Continual) *SoFar { return s.SoFar },
+		func(s *Continual, k *SoFar) { s.SoFar = k }),
+	rowOf("active", "number of active users", true, func(s Continual) *Active { return s.Active },
 		func(s *Continual, k *Active) { s.Active = k }),
 }
 
@@ -176,6 +180,12 @@ func (s Continual) Period() (since, until time.Time, ok bool) {
 // HasValues reports whether records of the figure have values, and do not only say whether something is so.
 func (s Continual) HasValues() bool {
 	return slices.ContainsFunc(kinds, func(r kindRow) bool { return r.values && r.of(s) != nil })
+}
+
+// Title is how people are told of the figure: what it is, and its name.
+func (s Continual) Title() string {
+	at := slices.IndexFunc(kinds, func(r kindRow) bool { return r.of(s) != nil })
+	return kinds[at].noun + " " + s.Name
 }
 
 // Publishes reports whether the window has records of the figure. A total has some at the end of a leaf only.

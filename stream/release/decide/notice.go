@@ -180,14 +180,9 @@ func (c *Core) tellDiscovery(e ledger.Entry) {
 }
 
 func (c *Core) tellStep(e ledger.Entry, s ledger.Continual) {
-	name, happened, again := "watch "+s.Name, "was armed", "looks again"
-	switch {
-	case s.Change != nil:
-		name, happened, again = "release "+s.Name, "was drawn", "is published again"
-	case s.Sums() != nil:
-		name, again = "running total "+s.Name, "is published again"
-	case s.Active != nil:
-		name, again = "number of active users "+s.Name, "is published again"
+	name, happened, again := s.Title(), "was armed", "looks again"
+	if s.HasValues() {
+		happened, again = "was drawn", "is published again"
 	}
 	key := fmt.Sprintf("%s of stream %s", name, e.Stream)
 	if s.Looks() {
