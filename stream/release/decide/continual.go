@@ -44,12 +44,8 @@ func newContinual(s *config.Stream) (all []continual) {
 	for _, f := range s.Lasting() {
 		x := continual{Head: f.Heading(), cost: f.Cost(), noun: config.Kinds[f.Kind()].Noun}
 		switch of := f.(type) {
-		case *config.SoFar:
-			x.kind = soFar{total{s, of.Adds()}, of}
-		case config.Adder:
-			x.kind = total{s, of.Adds()}
-		case *config.Active:
-			x.kind = active{of}
+		case config.Ongoing:
+			x.kind = ongoing(of)
 		case *config.Watch:
 			x.tester, x.kind = testerOf{of.Mechanism}, watcher{of}
 		case *config.Change:
@@ -58,6 +54,29 @@ func newContinual(s *config.Stream) (all []continual) {
 		all = append(all, x)
 	}
 	return all
+}
+
+// describe says what the definition says of the figure in a window, before it is settled.
+func (c continual) describe(w windows.Window) ledger.Continual {
+	s := ledger.Continual{Name: c.Name, Definition: c.Definition, Cost: c.cost.Items, AtMost: c.cost.AtMost}
+	c.kind.describe(&s, w)
+	return s
+}
+
+// Describe says what the definition of an ongoing figure says in a window, before it is settled.
+func Describe(of config.Ongoing, w windows.Window) ledger.Continual {
+	return continual{Head: of.Heading(), cost: of.Cost(), kind: ongoing(of)}.describe(w)
+}
+
+// ongoing is a [total], a [soFar] or an [active].
+func ongoing(f config.Ongoing) kind {
+	switch of := f.(type) {
+	case *config.Active:
+		return active{of}
+	case *config.SoFar:
+		return soFar{total{of.Adds()}, of}
+	}
+	return total{f.(config.Adder).Adds()}
 }
 
 // watcher records the group in which the instance fires.
@@ -85,10 +104,7 @@ func (a watcher) look(e *ledger.Entry, s *ledger.Continual, open armed, samples 
 }
 
 // total describes a running total.
-type total struct {
-	stream *config.Stream
-	of     *config.Total
-}
+type total struct{ of *config.Total }
 
 func (t total) describe(s *ledger.Continual, w windows.Window) {
 	p, m := t.of.Query.Period, t.of.Mechanism

@@ -57,11 +57,10 @@ func newTests(c *Core) (*tests, error) {
 func (ts *tests) describe(p *program, w windows.Window) (all []ledger.Continual) {
 	_, more := p.schedule.After(w.End)
 	for _, of := range p.continual {
-		s := ledger.Continual{Name: of.Name, Definition: of.Definition, Cost: of.cost.Items, AtMost: of.cost.AtMost}
+		s := of.describe(w)
 		s.Last = !more && !slices.ContainsFunc(ts.editions[p.stream.Name], func(o *program) bool {
 			return o != p && ts.watching(o, p.stream.Budget.Name, of.Name, of.Definition)
 		})
-		of.kind.describe(&s, w)
 		all = append(all, s)
 	}
 	return all

@@ -5,17 +5,14 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"sort"
 	"time"
 
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
-	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/record"
 )
 
 // planActiveFlags say what number of active users to forecast.
@@ -23,15 +20,12 @@ type planActiveFlags struct {
 	Active time.Duration `group:"total" placeholder:"D" help:"Forecast the number of users seen in so much time, with a value every --update. Without --epsilon: for several ε, or for the one with which the error is --error."`
 }
 
-// plannedActive is the forecast of a number of active users. Charge is what any 24 hours cost one user, in all groups
-// in which the user may count. Lost and LostDelta are what that comes to if nothing else is drawn.
+// plannedActive is the forecast of a number of active users, with what any 24 hours cost.
 type plannedActive struct {
-	Epsilon   cli.Digits      `json:"epsilon"`
-	Error     int64           `json:"error_95"`
-	Single    int64           `json:"error_95_one_by_one"`
-	Charge    []record.Charge `json:"charge"`
-	Lost      cli.Digits      `json:"epsilon_lost"`
-	LostDelta cli.Digits      `json:"delta_lost"`
+	Epsilon cli.Digits `json:"epsilon"`
+	Error   int64      `json:"error_95"`
+	Single  int64      `json:"error_95_one_by_one"`
+	planned
 }
 
 // planActive forecasts a number of active users.
@@ -64,9 +58,8 @@ func (c *PlanCommand) planActive(app *cli.App) error {
 			return cli.UsageError(err)
 		}
 		price := budget.Item{Promise: m.Promise(), Times: int64(c.MaxGroups)}
-		lost := cli.Alone(delta, price)
 		plans = append(plans, plannedActive{cli.NewDigits(q.Epsilon), m.Error95(1), m.OneByOne(),
-			record.Charged([]budget.Item{price}), cli.NewDigits(lost.Epsilon), cli.NewDigits(lost.Delta)})
+			newPlanned(price, cli.Alone(delta, price))})
 		mechanism = m.Name()
 	}
 	if c.JSON {
@@ -78,28 +71,22 @@ func (c *PlanCommand) planActive(app *cli.App) error {
 
 // activeEpsilons lists the ε to forecast: those of the flags, or several.
 func (c *PlanCommand) activeEpsilons(q mechanisms.ActiveQuery) ([]decimal.Decimal, error) {
-	switch {
-	case c.Epsilon != nil:
-		return []decimal.Decimal{c.Epsilon.Decimal}, nil
-	case c.Error == "":
-		return []decimal.Decimal{decimal.New(1, -1), decimal.New(2, -1), decimal.New(5, -1), decimal.NewFromInt(1),
-			decimal.NewFromInt(2)}, nil
+	wanted := decimal.Zero
+	var err error
+	if c.Error != "" && c.Epsilon == nil {
+		if wanted, err = decimal.NewFromString(c.Error); err != nil || !wanted.IsPositive() {
+			return nil, fmt.Errorf("--error %s with --active; want a number of users, such as 100", c.Error)
+		}
 	}
-	wanted, err := decimal.NewFromString(c.Error)
-	if err != nil || !wanted.IsPositive() {
-		return nil, fmt.Errorf("--error %s with --active; want a number of users, such as 100", c.Error)
-	}
-	const least, digits = 10, 90 // two digits, from 0.0010 to 99
-	epsilon := func(i int) decimal.Decimal { return decimal.New(int64(least+i%digits), int32(i/digits)-4) }
-	i := sort.Search(5*digits, func(i int) bool {
-		q.Epsilon = epsilon(i)
+	all := c.epsilons(func(epsilon decimal.Decimal) bool {
+		q.Epsilon = epsilon
 		m, err := mechanisms.NewActive(q)
 		return err == nil && decimal.NewFromInt(m.Error95(1)).LessThanOrEqual(wanted)
 	})
-	if i == 5*digits {
+	if len(all) == 0 {
 		return nil, fmt.Errorf("--error %s is out of reach; want a larger error or --update", c.Error)
 	}
-	return []decimal.Decimal{epsilon(i)}, nil
+	return all, nil
 }
 
 func (c *PlanCommand) printActive(app *cli.App, mechanism string, update time.Duration, plans []plannedActive) error {
@@ -115,10 +102,7 @@ func (c *PlanCommand) printActive(app *cli.App, mechanism string, update time.Du
 	if err := cli.WriteTable(&out, app.Width(), head, rows); err != nil {
 		return err
 	}
-	if p := plans[0]; p.Charge[0].Kind == privacy.ZCDP {
-		fmt.Fprintf(&out, "It is not ε-private: ρ = ε²/2 is what it costs, which is told in ε for a δ of %s. Beside "+
-			"many other draws it adds less.\n", p.LostDelta)
-	}
+	out.WriteString(plans[0].notPure())
 	_, err := io.WriteString(app.Out, app.Fold(out.String()))
 	return err
 }

@@ -34,11 +34,7 @@ type planTotalFlags struct {
 type plannedTotal struct {
 	Epsilon cli.Digits  `json:"epsilon"`
 	Errors  totalErrors `json:"error_95"`
-	// Charge is what a period costs one user, in all groups in which the user may count. Lost and LostDelta are what
-	// that comes to if nothing else is drawn: without any pure ε, with a δ of 10⁻⁹.
-	Charge    []record.Charge `json:"charge"`
-	Lost      cli.Digits      `json:"epsilon_lost"`
-	LostDelta cli.Digits      `json:"delta_lost"`
+	planned             // of a period: without any pure ε, with a δ of 10⁻⁹
 	// Quantiles are some that can be computed from a distribution so far.
 	Quantiles []quantileNeeds `json:"quantiles,omitempty"`
 }
@@ -86,16 +82,17 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 				cmp.Or(q.Unit(""), "the values' unit")))
 		}
 	}
-	for _, epsilon := range c.totalEpsilons(q, wanted) {
+	for _, q.Epsilon = range c.epsilons(func(epsilon decimal.Decimal) bool { // no value of the period exceeds the error
 		q.Epsilon = epsilon
+		m, err := mechanisms.NewTotal(q)
+		return err == nil && m.Scale.Length(worstError(q.Leaves, m)).LessThanOrEqual(wanted)
+	}) {
 		if m, err = mechanisms.NewTotal(q); err != nil {
 			return cli.UsageError(err)
 		}
 		price := budget.Item{Promise: m.Promise(), Times: int64(c.MaxGroups)}
-		lost := cost.Alone(price)
-		plans = append(plans, plannedTotal{cli.NewDigits(epsilon), errorsOf(q.Leaves, m),
-			record.Charged([]budget.Item{price}), cli.NewDigits(lost.Epsilon), cli.NewDigits(lost.Delta),
-			quantilesOf(q.Leaves, m)})
+		plans = append(plans, plannedTotal{cli.NewDigits(q.Epsilon), errorsOf(q.Leaves, m),
+			newPlanned(price, cost.Alone(price)), quantilesOf(q.Leaves, m)})
 	}
 	if len(plans) == 0 {
 		return cli.UsageError(fmt.Errorf("--error %s is out of reach; want a larger error, --update or a smaller "+
@@ -145,9 +142,30 @@ func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
 	return q, err
 }
 
-// totalEpsilons lists the ε to forecast: those of the flags, or several. wanted is the error that no value of the
-// period may exceed, if the flags name one.
-func (c *PlanCommand) totalEpsilons(q mechanisms.TotalQuery, wanted decimal.Decimal) []decimal.Decimal {
+// planned is what a forecast costs one user, in all groups in which the user may count. Lost and LostDelta are what that
+// comes to if nothing else is drawn.
+type planned struct {
+	Charge    []record.Charge `json:"charge"`
+	Lost      cli.Digits      `json:"epsilon_lost"`
+	LostDelta cli.Digits      `json:"delta_lost"`
+}
+
+func newPlanned(item budget.Item, lost cost.Loss) planned {
+	return planned{record.Charged([]budget.Item{item}), cli.NewDigits(lost.Epsilon), cli.NewDigits(lost.Delta)}
+}
+
+// notPure says of a charge of ρ what its ε means; "" for others.
+func (p planned) notPure() string {
+	if p.Charge[0].Kind != privacy.ZCDP {
+		return ""
+	}
+	return fmt.Sprintf("It is not ε-private: ρ = ε²/2 is what it costs, which is told in ε for a δ of %s. Beside many "+
+		"other draws it adds less.\n", p.LostDelta)
+}
+
+// epsilons lists the ε to forecast: that of the flags, or the least of two digits with which the error is what the flags
+// want, as enough says, or several. It is empty if none is enough.
+func (c *PlanCommand) epsilons(enough func(epsilon decimal.Decimal) bool) []decimal.Decimal {
 	switch {
 	case c.Epsilon != nil:
 		return []decimal.Decimal{c.Epsilon.Decimal}
@@ -157,11 +175,7 @@ func (c *PlanCommand) totalEpsilons(q mechanisms.TotalQuery, wanted decimal.Deci
 	}
 	const least, digits = 10, 90 // two digits, from 0.0010 to 99
 	epsilon := func(i int) decimal.Decimal { return decimal.New(int64(least+i%digits), int32(i/digits)-4) }
-	i := sort.Search(5*digits, func(i int) bool {
-		q.Epsilon = epsilon(i)
-		m, err := mechanisms.NewTotal(q)
-		return err == nil && m.Scale.Length(worstError(q.Leaves, m)).LessThanOrEqual(wanted)
-	})
+	i := sort.Search(5*digits, func(i int) bool { return enough(epsilon(i)) })
 	if i == 5*digits {
 		return nil
 	}
@@ -193,10 +207,7 @@ func (c *PlanCommand) printTotals(app *cli.App, of config.Total, plans []planned
 	if err := c.printQuantiles(&out, app.Width(), noun, unit, plans); err != nil {
 		return err
 	}
-	if p := plans[0]; p.Charge[0].Kind == privacy.ZCDP {
-		fmt.Fprintf(&out, "It is not ε-private: ρ = ε²/2 is what it costs, which is told in ε for a δ of %s. Beside "+
-			"many other draws it adds less.\n", p.LostDelta)
-	}
+	out.WriteString(plans[0].notPure())
 	if c.Error != "" && c.Epsilon == nil {
 		fmt.Fprintf(&out, "With a smaller ε (of two digits) the error would at times be more than %s.\n",
 			cli.WithUnit(c.Error, unit))

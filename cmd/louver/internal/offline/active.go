@@ -2,11 +2,9 @@ package offline
 
 import (
 	"cmp"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/big"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -14,9 +12,7 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/mechanisms/running"
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
@@ -86,15 +82,15 @@ func (c *ReleaseCommand) lately() (*seenLately, error) {
 	return d, nil
 }
 
-// through goes through the windows in order, and prints a number at the end of each leaf. The ledger's own code
-// computes it, in memory, as that of a stream.
+// through goes through the windows in order, and prints a number at the end of each leaf. The budget pays for each day,
+// with room for what rounding adds.
 //
 // Privacy: the presence makes a user 0 or 1 of each number, for which the mechanism promises ε in any day. Which
 // numbers there are depends on the flags alone.
 func (d *seenLately) through(out io.Writer, bags map[int64]*windows.Bag) error {
-	m, present := d.of.Mechanism, windows.NewPresence(d.of.Presence())
-	state := ledger.NewState("offline", 0)
-	var open running.Open
+	present, limit := windows.NewPresence(d.of.Presence()), d.lost
+	limit.Epsilon = limit.Epsilon.Mul(decimal.NewFromInt(2))
+	o := newOngoing(d.of, d.of.Size, limit)
 	for w, more := d.schedule.First(), true; more; w, more = d.schedule.Next(w) {
 		if err := present.Begin(w); err != nil {
 			return err
@@ -102,50 +98,20 @@ func (d *seenLately) through(out io.Writer, bags map[int64]*windows.Bag) error {
 		if bag := bags[w.Start]; bag != nil {
 			bag.Visit(present.Visit)
 		}
-		e := d.entry(w)
-		if err := state.Settle(&e); err != nil {
+		if d.of.Finishes(w.End) {
+			o.open[0] = d.of.Mechanism.Add(o.open[0], o.leaf, present.Active()[0])
+		}
+		values, err := o.decide(w, d.of.Every)
+		if err != nil {
 			return err
 		}
-		step := e.Continual[0]
-		if !step.Looks() {
-			return fmt.Errorf("the window that ends at %s is withheld as %s; want a budget that pays for any day",
-				stamp(w.End), step.Reason)
-		}
-		if leaf := step.Active.Leaf; d.of.Finishes(w.End) {
-			open = m.Add(open, leaf, present.Active()[0])
-			drawn, err := m.Draw(open, leaf, rand.Reader)
-			if err != nil {
-				return err
-			}
-			m.Close(open, leaf)
-			step.Draw([][]*big.Int{drawn})
-		}
-		if err := state.Finish(&e); err != nil {
-			return err
-		}
-		if err := state.Add(e, nil, -1); err != nil {
-			return err
-		}
-		for _, f := range e.Values() {
+		for _, f := range values {
 			if err := d.say(out, f); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// entry is the entry of a window before it is settled. The command keeps no account: its budget pays for each day, with
-// room for what rounding adds.
-func (d *seenLately) entry(w windows.Window) ledger.Entry {
-	at := func(t int64) time.Time { return record.Whole(time.Unix(0, t)).Time }
-	of, limit := d.of, d.lost
-	limit.Epsilon = limit.Epsilon.Mul(decimal.NewFromInt(2))
-	return ledger.Entry{Stream: of.Name, Budget: of.Name, Output: of.Name, WindowStart: at(w.Start),
-		WindowEnd: at(w.End), Every: of.Every, Limit: limit, Groups: []ledger.Group{{}},
-		Continual: []ledger.Continual{{Name: of.Name, Definition: of.Definition, Cost: of.Cost().Items,
-			Active: &ledger.Active{Release: of.Drawn(), Seconds: int64(of.Within.Seconds()), Windows: of.Windows(),
-				Leaves: of.Query.Leaves, Update: int64(of.Update.Seconds())}}}}
 }
 
 // counted is a number of active users, in JSON, with the names of an output record. Charge is what any 24 hours cost.

@@ -2,15 +2,11 @@ package offline
 
 import (
 	"cmp"
-	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"math/big"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -18,7 +14,6 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/mechanisms/running"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
@@ -69,7 +64,7 @@ func (c *ReleaseCommand) totalling() (*config.Total, windows.Schedule, error) {
 	if err := without("--since", append(c.columns(), needed{"--from", c.From, "a time in the period"})...); err != nil {
 		return nil, s, err
 	}
-	of := &config.Total{Zone: c.Zone, Update: cmp.Or(c.Update, c.Window), Head: config.Head{Name: "total", Groups: 1}}
+	of := &config.Total{Zone: c.Zone, Update: cmp.Or(c.Update, c.Window), Head: config.Head{Name: "total", Definition: "total", Groups: 1}}
 	unit := period.Unit(c.Since)
 	if !slices.Contains(period.Units(), unit) {
 		return fail("--since %s; want hour, midnight, monday or month", c.Since)
@@ -114,14 +109,18 @@ func (c *ReleaseCommand) totalling() (*config.Total, windows.Schedule, error) {
 }
 
 // grow goes through the windows of a period in order, and prints a total, or that of each bucket, at the end of each
-// leaf. The ledger's own code computes it, in memory, as that of a stream whose windows are the leaves.
+// leaf. Each leaf is one window of the ledger.
 //
 // Privacy: the allowance lets a user add Most to all leaves and buckets in all, in absolute amounts, for which the
 // mechanism promises ε. Which leaves there are depends on the flags alone.
 func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedule, bags map[int64]*windows.Bag) error {
 	m, allowance, starts := of.Mechanism, windows.NewAllowance(of.Allowance()), slices.Sorted(maps.Keys(bags))
-	state := ledger.NewState("offline", 0)
-	amounts, open := make([]int64, m.Places()), make([]running.Open, m.Numbers())
+	var figure config.Ongoing = of
+	if m.Buckets != nil {
+		figure = &config.SoFar{Total: *of}
+	}
+	d := newOngoing(figure, c.Window, budget.Limit{Epsilon: of.Query.Epsilon})
+	amounts := make([]int64, m.Places())
 	for leaf, begin := int64(1), s.Start; begin < s.End; leaf++ {
 		end := min(begin+int64(of.Update), s.End)
 		for ; len(starts) > 0 && starts[0] < end; starts = starts[1:] {
@@ -129,25 +128,13 @@ func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedul
 			bags[starts[0]].Visit(func(u windows.UserHash, seen []windows.Contribution) {
 				allowance.Visit(u, seen, amounts)
 			})
-			m.Enter(open, leaf, amounts)
+			m.Enter(d.open, leaf, amounts)
 		}
-		e := leafEntry(of, s, begin, end)
-		err := state.Settle(&e)
+		values, err := d.decide(windows.Window{Start: begin, End: end}, of.Update)
 		if err != nil {
 			return err
 		}
-		draws := make([][]*big.Int, len(open))
-		for i, of := range open {
-			if draws[i], err = m.Draw(of, leaf, rand.Reader); err != nil {
-				return err
-			}
-			m.Close(of, leaf)
-		}
-		e.Continual[0].Draw(draws)
-		if err := errors.Join(state.Finish(&e), state.Add(e, nil, -1)); err != nil {
-			return err
-		}
-		for _, f := range e.Values() {
+		for _, f := range values {
 			if err := c.sayTotal(out, of, f, leaf); err != nil {
 				return err
 			}
@@ -155,25 +142,6 @@ func (c *ReleaseCommand) grow(out io.Writer, of *config.Total, s windows.Schedul
 		begin = end
 	}
 	return nil
-}
-
-// leafEntry is the entry of a leaf before it is settled. Its budget pays for one period.
-func leafEntry(of *config.Total, s windows.Schedule, begin, end int64) ledger.Entry {
-	at := func(t int64) record.Second { return record.Whole(time.Unix(0, t)) }
-	items := of.Cost().Items
-	adds := ledger.Total{Release: of.Drawn(), Leaves: of.Query.Leaves, Longest: of.Mechanism.Longest(),
-		Update: int64(of.Update.Seconds()), Most: of.Mechanism.Most, Unit: of.Mechanism.Scale.Length(1),
-		Since: at(s.Start), Until: at(s.End)}
-	figure := ledger.Continual{Name: of.Name, Definition: of.Name, Cost: items}
-	if of.Mechanism.Buckets == nil {
-		figure.Total = &adds
-	} else {
-		adds.Release = (&config.SoFar{Total: *of}).Drawn()
-		figure.SoFar = &ledger.SoFar{Total: adds}
-	}
-	return ledger.Entry{Stream: of.Name, Budget: of.Name, Output: of.Name, WindowStart: at(begin).Time,
-		WindowEnd: at(end).Time, Every: of.Update, Limit: budget.Limit{Epsilon: of.Query.Epsilon},
-		Groups: []ledger.Group{{}}, Continual: []ledger.Continual{figure}}
 }
 
 // grown is a value of a total, in JSON, with the names of an output record. Epsilon is that of all values together.
@@ -215,13 +183,4 @@ func (c *ReleaseCommand) sayTotal(out io.Writer, of *config.Total, f record.Valu
 	}
 	_, err := fmt.Fprintf(out, "%s %s %s\n", end, *f.Value, boundBeside(f))
 	return err
-}
-
-// boundBeside says how far off a value may be that it stands beside.
-func boundBeside(f record.Value) string {
-	bound := cli.BoundInWords(f)
-	if strings.HasPrefix(bound, "at most") {
-		bound = "(" + bound + ")"
-	}
-	return bound
 }
