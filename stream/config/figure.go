@@ -91,6 +91,8 @@ var Kinds = [...]struct {
 	List string
 	// Counts says whom a number of users counts, if it is not those of a window; else "".
 	Counts string
+	// Remembers says what has to be remembered of users over many windows, in a log; "" if nothing has.
+	Remembers string
 	// Scope is the name of what one charge pays for, in statements of what a person can lose.
 	Scope string
 	// Lasts says that it has instances, which look at windows one after another. Each is charged once, or once in any
@@ -105,9 +107,11 @@ var Kinds = [...]struct {
 	Drawn:   {Noun: "release", Plural: "releases", Title: "Release", List: "releases"},
 	Derived: {Noun: "computed figure", Plural: "computed figures", Title: "Computed figure", List: "releases"},
 	Running: {Noun: "total", Plural: "running totals", Title: "Running total", List: "releases", Scope: "total",
-		Lasts: true, Counts: "is a running total, and counts the users of a whole period"},
+		Lasts: true, Counts: "is a running total, and counts the users of a whole period",
+		Remembers: "who has counted in a running total"},
 	Present: {Noun: "number of active users", Plural: "numbers of active users", Title: "Number of active users",
-		List: "releases", Scope: "active", Lasts: true, Counts: "counts the users seen lately, and not those of a window"},
+		List: "releases", Scope: "active", Lasts: true, Counts: "counts the users seen lately, and not those of a window",
+		Remembers: "who was seen lately"},
 	Tested: {Noun: "watch", Plural: "watches", Title: "Watch", List: "watches", Scope: "watch", Lasts: true,
 		Whole: true},
 	Redrawn: {Noun: "release", Plural: "releases on change", Title: "Release", List: "releases", Scope: "watch",

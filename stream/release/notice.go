@@ -51,11 +51,10 @@ var levels = map[decide.Level]zapcore.Level{decide.Info: zap.InfoLevel, decide.W
 func (w *worker) tellLoss(of attendance.Loss) {
 	if of.Of != nil {
 		w.Metrics.TotalRestarts.WithLabelValues(of.Stream).Inc()
-		unknown := map[config.Kind]string{config.Running: "who has counted in a running total",
-			config.Present: "who was seen lately"}
+		kind := config.Kinds[of.Of.Kind()]
 		w.Log.Error(fmt.Sprintf("it is no longer known %s, because parts or snapshots of earlier windows are lost: the "+
 			"%s begins anew with the next window, and is charged again, or withheld if the budget cannot pay",
-			unknown[of.Of.Kind()], config.Kinds[of.Of.Kind()].Noun), zap.String("stream", of.Stream),
+			kind.Remembers, kind.Noun), zap.String("stream", of.Stream),
 			zap.String("release", of.Of.Heading().Name), zap.Time("since", of.At))
 		return
 	}
