@@ -147,7 +147,7 @@ func noises(records []outputs.Record) (all []noise, ok bool) {
 func noiseOf(r outputs.Record) noise {
 	reach := max(float(*r.Error95), math.Pow(10, float64(numberOf(*r.Value).Exponent())))
 	switch {
-	case r.From != "", r.Final != nil, r.Active != "":
+	case r.From != "", r.Held():
 		return ofReach(mixed, reach)
 	case r.Mechanism == "geometric":
 		return noise{geometric, 1 / float(r.Epsilon)}
