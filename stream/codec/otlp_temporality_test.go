@@ -61,6 +61,12 @@ func TestTotalsAreNoEvents(t *testing.T) {
 			if d := cmp.Diff(c.want, reasonsOf(got)); d != "" || broken != "" {
 				t.Errorf("%s, %s: %s%s", name, encoding, broken, d)
 			}
+			d.Begin(codec.Record{Value: record, Key: []byte("k"), Time: recordTime})
+			for reason, more := d.Next(new(codec.Event)); more; reason, more = d.Next(new(codec.Event)) {
+				if at := d.Skipped().Condition; reason == codec.Unwanted && at != 1 {
+					t.Errorf("%s, %s: condition %d is not met; want that of the temporality", name, encoding, at)
+				}
+			}
 			for i, want := range got {
 				alone, broken := answers(batch(t, s), d.Cut(record, []int{i}))
 				if len(alone) != 1 || broken != "" || fmt.Sprint(alone[0]) != fmt.Sprint(want) {

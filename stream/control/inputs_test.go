@@ -3,6 +3,9 @@ package control
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"math"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -117,4 +120,55 @@ func TestLearnForgetsNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// No step begins before the one ahead of it, whatever is asked for: otherwise a window would take the later number of
+// partitions and then the earlier one again.
+func TestStepsAreInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := NewInputs(&slowLog{records: map[string][]byte{}})
+		for _, p := range []Step{{2, 0}, {4, 100}, {6, 50}} {
+			if err := i.Propose(t.Context(), "events", p.Partitions, p.Due); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := []Step{{2, Always}, {4, 100}, {6, 100}}; !slices.Equal(i.Steps("events"), want) {
+			t.Errorf("agreed on %v, want %v", i.Steps("events"), want)
+		}
+	})
+}
+
+// A proposal may be written although its answer is lost, and so may each attempt after it. Until one is answered, windows
+// are certain only before all of them.
+func TestCertainUntilAProposalIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &deafLog{slowLog: slowLog{records: map[string][]byte{}}}
+		i := NewInputs(log)
+		for _, c := range []struct {
+			due  int64
+			deaf bool
+			want int64
+		}{{100, true, 100}, {200, true, 100}, {300, false, math.MaxInt64}} {
+			log.deaf = c.deaf
+			if err := i.Propose(t.Context(), "events", 4, c.due); (err != nil) != c.deaf {
+				t.Fatalf("due at %d: %v", c.due, err)
+			}
+			if got := i.Certain("events"); got != c.want {
+				t.Errorf("after a proposal for %d, windows are certain before %d, want %d", c.due, got, c.want)
+			}
+		}
+	})
+}
+
+// deafLog is a log that may hear no answer.
+type deafLog struct {
+	slowLog
+	deaf bool
+}
+
+func (l *deafLog) Turn(ctx context.Context) (Turn, error) {
+	if l.deaf {
+		return nil, errors.New("no answer")
+	}
+	return l.slowLog.Turn(ctx)
 }

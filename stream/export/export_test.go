@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/segmentio/kafka-go"
 	metricsv1 "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -26,6 +27,7 @@ import (
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/group"
 	"github.com/louver/louver/stream/kafka/kafkatest"
+	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/outputs"
@@ -365,37 +367,51 @@ func TestRefusedFigure(t *testing.T) {
 }
 
 // A process that is killed after the backend has taken figures, and before it has noted that, sends them again: the
-// same points.
+// same points. What it has noted before is not sent again.
 func TestKilledBetweenAnswerAndCommit(t *testing.T) {
-	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
-		topic, to := b.Topic(t, 1, forEver), &backend{}
-		records, want := figures("a", early, 5)
-		ready, killed := make(chan func()), make(chan struct{})
-		to.answers(func(values []taken) (int, map[string]string) {
-			to.taken = append(to.taken, values...)
-			kill := <-ready
-			go func() { defer close(killed); kill() }()
-			return http.StatusBadGateway, nil // nobody hears it any more
+	const full = 512 // so many figures fill a request
+	for _, c := range []struct{ figures, noted int }{{5, 0}, {full + 3, full}} {
+		t.Run(fmt.Sprintf("%d of %d", c.noted, c.figures), func(t *testing.T) {
+			kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
+				killedAfter(t, b, c.figures, c.noted)
+			})
 		})
-		b.Produce(t, topic, 0, records...)
-		first := start(t, b, to, topic, "g", early)
-		ready <- first.end
-		<-killed
-		to.answers(nil)
-		start(t, b, to, topic, "g", early)
-		kafkatest.Await(t, "all have come twice", func() bool {
-			all, _ := to.all()
-			return len(all) == 10
-		})
-		all, _ := to.all()
-		if diff := cmp.Diff(slices.Concat(want, want), all, cmp.AllowUnexported(taken{})); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
+	}
 }
 
-// A topic that was deleted and created again has other figures: all of them are sent, whatever the offset was. What is
-// deleted before it is sent is counted, and the log says so.
+// killedAfter kills a process after the backend has taken figures of which so many were noted before.
+func killedAfter(t *testing.T, b *kafkatest.Broker, n, noted int) {
+	topic, to := b.Topic(t, 1, forEver), &backend{}
+	records, want := figures("a", early, n)
+	ready, killed := make(chan func()), make(chan struct{})
+	to.answers(func(values []taken) (int, map[string]string) {
+		if len(to.taken)+len(values) <= noted {
+			return 0, nil
+		}
+		to.taken = append(to.taken, values...)
+		kill := <-ready
+		go func() { defer close(killed); kill() }()
+		return http.StatusBadGateway, nil // nobody hears it any more
+	})
+	b.Produce(t, topic, 0, records...)
+	first := start(t, b, to, topic, "g", early)
+	ready <- first.end
+	<-killed
+	to.answers(nil)
+	start(t, b, to, topic, "g", early)
+	twice := slices.Concat(want, want[noted:])
+	kafkatest.Await(t, "what was not noted has come twice", func() bool {
+		all, _ := to.all()
+		return len(all) == len(twice)
+	})
+	all, _ := to.all()
+	if diff := cmp.Diff(twice, all, cmp.AllowUnexported(taken{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A topic that was deleted and created again has other figures: all of them are sent, whatever the offset was, and
+// whether an export ran meanwhile or not. What is deleted before it is sent is counted, and the log says so.
 func TestDeleted(t *testing.T) {
 	kafkatest.BubbleAndReal(t, func(t *testing.T, b *kafkatest.Broker) {
 		topic, to, groupID := b.Topic(t, 1, forEver), &backend{}, kafkatest.Name(t)
@@ -414,6 +430,25 @@ func TestDeleted(t *testing.T) {
 		b.CreateTopic(t, topic, 1, forEver)
 		anew, wantAnew := figures("c", early, 20) // more than there were before
 		b.Produce(t, topic, 0, anew...)
-		awaitTaken(t, to, slices.Concat(want, wantMore[6:], wantAnew))
+		want = slices.Concat(want, wantMore[6:], wantAnew)
+		awaitTaken(t, to, want)
+		p.end()
+		former, err := topics.ID(t.Context(), b.Conn.Client, topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.DeleteTopic(t, topic)
+		b.CreateTopic(t, topic, 1, forEver)
+		// Kafka forgets offsets with their topic. Others may keep them.
+		kept := kafka.OffsetCommit{Offset: 20, Metadata: former}
+		res, err := b.Conn.Client.OffsetCommit(t.Context(), &kafka.OffsetCommitRequest{GroupID: groupID, GenerationID: -1,
+			Topics: map[string][]kafka.OffsetCommit{topic: {kept}}})
+		if err != nil || len(res.Topics[topic]) != 1 || res.Topics[topic][0].Error != nil {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		last, wantLast := figures("d", early, 30)
+		b.Produce(t, topic, 0, last...)
+		start(t, b, to, topic, groupID, early)
+		awaitTaken(t, to, slices.Concat(want, wantLast))
 	})
 }

@@ -9,7 +9,8 @@
 // gremlins change operators wherever they find them. Few of these changes touch privacy, and many change nothing that a
 // test could see. So the list is written by hand.
 //
-// The source tree stays as it is: `go test -overlay` compiles the changed file from a temporary directory.
+// The source tree stays as it is: `go test -overlay` compiles changed files from a temporary directory. All changes
+// inside functions are compiled at once; see weave.
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,19 +46,17 @@ func run(ctx context.Context, jobs int, only []string) error {
 	if err != nil {
 		return err
 	}
-	mutations := all[:0]
-	for _, m := range all {
-		if chosen(m, only) {
-			mutations = append(mutations, m)
-		}
-	}
+	mutations := slices.DeleteFunc(all, func(m mutation) bool { return !chosen(m, only) })
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // the system removes what is left
 
-	limits, err := sound(ctx, mutations)
+	if err := weave(ctx, dir, mutations); err != nil {
+		return err
+	}
+	limits, err := sound(ctx, dir, mutations)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func run(ctx context.Context, jobs int, only []string) error {
 	group.SetLimit(jobs)
 	for i, m := range mutations {
 		group.Go(func() error {
-			results[i] = m.try(ctx, dir, i, limits[m.target()])
+			results[i] = m.try(ctx, dir, limits[m.target()])
 			mu.Lock()
 			defer mu.Unlock()
 			done++

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"fmt"
+	"go/ast"
 	"go/format"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,25 +55,98 @@ func TestChangeIsNoticed(t *testing.T) {
 	}
 	t.Chdir(root)
 	for _, m := range all {
-		if m.Package != "windows" || m.Tests != "TestHashesAreFixed" {
+		if m.Package != "windows" || m.What != "a user's hash has 64 bits" {
 			continue
 		}
 		if err := m.locate("."); err != nil {
 			t.Fatal(err)
 		}
-		limits, err := sound(t.Context(), []mutation{m})
+		wants := []struct{ to, want string }{{m.To, "caught"}, {m.From, "SURVIVED"}, {m.To + " + nothing", "BROKEN"}}
+		dir, all := t.TempDir(), slices.Repeat([]mutation{m}, len(wants))
+		for i, c := range wants {
+			all[i].To = c.to
+		}
+		if err := weave(t.Context(), dir, all); err != nil || all[0].binary == "" || all[1].binary == "" ||
+			all[2].binary != "" {
+			t.Fatal(all, err)
+		}
+		limits, err := sound(t.Context(), dir, all)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []struct{ to, want string }{{m.To, "caught"}, {m.From, "SURVIVED"}, {"(", "BROKEN"}} {
-			m.To = c.to
-			if got := m.try(t.Context(), t.TempDir(), 0, limits[m.target()]); got.verdict() != c.want {
+		all, wants = append(all, all[0]), append(wants, wants[0])
+		all[3].binary = "" // what cannot be woven in
+		for i, c := range wants {
+			if got := all[i].try(t.Context(), dir, limits[m.target()]); got.verdict() != c.want {
 				t.Errorf("%s, changed to %q: %s; want %s", m.What, c.to, got, c.want)
 			}
 		}
 		return
 	}
 	t.Fatal("no mutation to try")
+}
+
+// TestWeave: functions of every shape call their copies, several of one function too, and what is none is left out.
+func TestWeave(t *testing.T) {
+	const source = `package p
+
+import (
+	"fmt"
+)
+
+const size = 1
+
+type of[T any] struct{ x T }
+
+func (o *of[T]) method(_, y int, more ...string) (n int, err error) { return y + size, fmt.Errorf("%v", o.x) }
+
+func (*of[T]) unnamed(int, ...string) { println(2) }
+
+func generic[K comparable, V any](m map[K]V, _ K) int { return len(m) + 3 }
+`
+	f, err := newWovenFile(&mutation{file: "p.go", source: []byte(source)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range []mutation{{From: "y + size", To: "len(more)"}, {From: "y + size", To: "min(math.MaxInt8, y)",
+		Import: `"math"`}, {From: "println(2)", To: "_ = math.Pi", Import: `"math"`}, {From: "3", To: "4"}} {
+		if m.number = i + 1; !f.add(&m) {
+			t.Errorf("%q is not woven in", m.To)
+		}
+	}
+	for _, from := range []string{"size = 1", "x T", "y int", "\n\nfunc generic"} {
+		if f.add(&mutation{From: from, To: from + " "}) {
+			t.Errorf("%q is woven in", from)
+		}
+	}
+	set := token.NewFileSet()
+	var files []*ast.File
+	for _, text := range []string{string(f.text()), fmt.Sprintf(switchFile, "p")} {
+		file, err := parser.ParseFile(set, "p.go", text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		files = append(files, file)
+	}
+	config := types.Config{Error: func(err error) {
+		if !strings.Contains(err.Error(), "could not import") { // what a test's importer finds depends on how it is compiled
+			t.Errorf("%v in\n%s", err, f.text())
+		}
+	}}
+	p, _ := config.Check("p", set, files, nil)
+	for n, name := range []string{"methodMutation1", "methodMutation2", "unnamedMutation3", "genericMutation4"} {
+		if !strings.Contains(string(f.text()), fmt.Sprintf("if %s == %d {", switchVar, n+1)) ||
+			!strings.Contains(string(f.text()), name+"(") && !strings.Contains(string(f.text()), name+"[") {
+			t.Errorf("no call of %s in\n%s", name, f.text())
+		}
+	}
+	if p.Scope().Lookup("genericMutation4") == nil {
+		t.Error("no copy of a generic function")
+	}
+	line := 1 + strings.Count(strings.Split(string(f.text()), "_ = math.Pi")[0], "\n")
+	if got := culprits(fmt.Sprintf("p.go:%d:3: undefined", line), map[string][]byte{"p.go": f.text()}); !slices.Equal(got, []int{3}) {
+		t.Errorf("an error in line %d is of mutations %d; want 3", line, got)
+	}
 }
 
 // testsIn lists the names of a package's tests.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +39,9 @@ type mutation struct {
 	at     string // file and line
 	file   string
 	source []byte
+	// binary, if not empty, has the target's tests, with the change where the environment has its number.
+	binary string
+	number int // from 1
 }
 
 // load reads the list and finds each mutation's place below the module's root.
@@ -89,10 +93,13 @@ func (m *mutation) locate(root string) error {
 func (m *mutation) changed() []byte {
 	changed := bytes.Replace(m.source, []byte(m.From), []byte(m.To), 1)
 	if m.Import != "" {
-		changed = bytes.Replace(changed, []byte("import (\n"), []byte("import (\n\t"+m.Import+"\n"), 1)
+		changed = bytes.Replace(changed, []byte(imports), []byte(imports+"\t"+m.Import+"\n"), 1)
 	}
 	return changed
 }
+
+// imports begins the imports of a file.
+const imports = "import (\n"
 
 // target is the package whose tests are run.
 func (m *mutation) target() string { return "./" + cmp.Or(m.In, m.Package) }
@@ -121,29 +128,25 @@ func (r result) String() string {
 }
 
 // try runs the tests on the changed code. A test that takes longer than the limit fails.
-func (m *mutation) try(ctx context.Context, dir string, number int, limit time.Duration) result {
-	failed, err := m.run(ctx, dir, number, limit)
+func (m *mutation) try(ctx context.Context, dir string, limit time.Duration) result {
+	failed, err := m.run(ctx, dir, limit)
 	return result{failed, err}
 }
 
-func (m *mutation) run(ctx context.Context, dir string, number int, limit time.Duration) (failed []string, err error) {
-	changed := filepath.Join(dir, fmt.Sprintf("%d.go", number))
+func (m *mutation) run(ctx context.Context, dir string, limit time.Duration) (failed []string, err error) {
+	if m.binary != "" {
+		return tests{m.target(), m.binary, m.Tests}.run(ctx, m.number, limit)
+	}
+	changed := filepath.Join(dir, fmt.Sprintf("%d.go", m.number))
 	if err := os.WriteFile(changed, m.changed(), 0o600); err != nil {
 		return nil, err
 	}
-	original, err := filepath.Abs(m.file)
-	if err != nil {
+	binary := filepath.Join(dir, fmt.Sprintf("%d.test", m.number))
+	if err := build(ctx, m.target(), binary, map[string]string{m.file: changed}); err != nil {
 		return nil, err
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{original: changed}})
-	if err != nil {
-		return nil, err
-	}
-	layer := changed + ".json"
-	if err := os.WriteFile(layer, overlay, 0o600); err != nil {
-		return nil, err
-	}
-	return test(ctx, m.target(), m.Tests, limit, "-overlay", layer)
+	defer func() { _ = os.Remove(binary) }() // the whole directory is removed at the end
+	return tests{m.target(), binary, m.Tests}.run(ctx, 0, limit)
 }
 
 // longest limits the tests of a package that is sound, and shortest is the least limit of tests on changed code. Some
@@ -152,16 +155,27 @@ const longest, shortest = 10 * time.Minute, time.Minute
 
 // sound shows that all tests pass as long as nothing is changed. It returns the limit for each package's tests on
 // changed code: several times as long as they take on sound code.
-func sound(ctx context.Context, mutations []mutation) (limits map[string]time.Duration, err error) {
-	tests := map[string][]string{}
-	limits = map[string]time.Duration{}
+func sound(ctx context.Context, dir string, mutations []mutation) (limits map[string]time.Duration, err error) {
+	all := map[string]tests{}
 	for _, m := range mutations {
-		tests[m.target()] = append(tests[m.target()], m.Tests)
+		of := all[m.target()]
+		of.target, of.binary, of.names = m.target(), cmp.Or(of.binary, m.binary), of.names+"|"+m.Tests
+		all[m.target()] = of
 	}
-	for _, target := range slices.Sorted(maps.Keys(tests)) {
-		slices.Sort(tests[target])
+	limits = map[string]time.Duration{}
+	for _, target := range slices.Sorted(maps.Keys(all)) {
+		of := all[target]
+		names := strings.Split(of.names[1:], "|")
+		slices.Sort(names)
+		of.names = strings.Join(slices.Compact(names), "|")
+		if of.binary == "" {
+			of.binary = filepath.Join(dir, "sound.test")
+			if err := build(ctx, target, of.binary, nil); err != nil {
+				return nil, err
+			}
+		}
 		began := time.Now()
-		failed, err := test(ctx, target, strings.Join(slices.Compact(tests[target]), "|"), longest)
+		failed, err := of.run(ctx, 0, longest)
 		if err != nil {
 			return nil, err
 		}
@@ -173,45 +187,72 @@ func sound(ctx context.Context, mutations []mutation) (limits map[string]time.Du
 	return limits, nil
 }
 
-// test runs some tests of a package and returns those that fail. A test that has begun and not ended has failed too: it
-// panicked in another goroutine, or took longer than the limit. It is an error if the code does not compile, or if
-// there is no such test.
-func test(ctx context.Context, target, tests string, limit time.Duration,
-	options ...string) (failed []string, err error) {
-	args := slices.Concat([]string{"test", "-json", "-vet=off", "-pgo=off", "-timeout", limit.String(),
-		"-run", "^(" + tests + ")$"}, options, []string{target})
-	rapid, err := usesRapid(target)
+// build makes the test binary of a target, with some files replaced.
+func build(ctx context.Context, target, binary string, replaced map[string]string) error {
+	overlay := map[string]map[string]string{"Replace": {}}
+	for file, by := range replaced {
+		original, err := filepath.Abs(file)
+		if err != nil {
+			return err
+		}
+		overlay["Replace"][original] = by
+	}
+	text, err := json.Marshal(overlay)
+	if err != nil {
+		return err
+	}
+	layer := binary + ".json"
+	if err := os.WriteFile(layer, text, 0o600); err != nil {
+		return err
+	}
+	// Nobody debugs the binary.
+	output, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-pgo=off", "-ldflags=-s -w",
+		"-overlay", layer, "-o", binary, target).CombinedOutput()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("go test -c %s: %w\n%s", target, err, output)
+	}
+	return nil
+}
+
+// tests are some tests of a package, whose names match a regular expression.
+type tests struct{ target, binary, names string }
+
+// run runs the tests, with the mutation of that number if it is not 0, until one fails. It returns those that fail. A
+// test that has begun and not ended has failed too: it panicked in another goroutine, or took longer than the limit. It
+// is an error if there is no such test.
+func (t tests) run(ctx context.Context, number int, limit time.Duration) (failed []string, err error) {
+	args := []string{"-test.v=test2json", "-test.failfast", "-test.paniconexit0", "-test.timeout", limit.String(),
+		"-test.run", "^(" + t.names + ")$"}
+	rapid, err := usesRapid(t.target)
 	if err != nil {
 		return nil, err
 	}
 	if rapid {
-		args = append(args, "-args", "-rapid.nofailfile") // the failure is wanted, its file below testdata is not
+		// The failure is wanted. Its file below testdata is not, nor half a minute's search for a smaller one.
+		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=0s")
 	}
-	command := exec.CommandContext(ctx, "go", args...)
-	var output, complaint bytes.Buffer
-	command.Stdout, command.Stderr = &output, &complaint
-	exit := command.Run()
+	command := exec.CommandContext(ctx, t.binary, args...)
+	command.Dir = t.target
+	command.Env = append(command.Environ(), fmt.Sprintf("%s=%d", switchName, number))
+	command.WaitDelay = 10 * time.Second // what a test has started may hold the output open
+	output, exit := command.CombinedOutput()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	begun := map[string]bool{}
-	ended := map[string]bool{}
-	for decoder := json.NewDecoder(&output); ; {
-		var event struct{ Action, Test, Output string }
-		if err := decoder.Decode(&event); err != nil {
-			break // the end of the output
-		}
-		switch {
-		case event.Action == "build-output":
-			complaint.WriteString(event.Output)
-		case event.Test == "" || strings.Contains(event.Test, "/"):
-		case event.Action == "run":
-			begun[event.Test] = true
-		case event.Action == "fail":
-			failed = append(failed, event.Test)
-			ended[event.Test] = true
-		case event.Action == "pass" || event.Action == "skip":
-			ended[event.Test] = true
+	begun, ended := map[string]bool{}, map[string]bool{}
+	for _, found := range reported.FindAllSubmatch(output, -1) {
+		switch what, name := string(found[1]), string(found[2]); {
+		case strings.Contains(name, "/"):
+		case what == "=== RUN":
+			begun[name] = true
+		case what == "--- FAIL:":
+			failed = append(failed, name)
+			ended[name] = true
+		default:
+			ended[name] = true
 		}
 	}
 	for name := range begun {
@@ -220,14 +261,17 @@ func test(ctx context.Context, target, tests string, limit time.Duration,
 		}
 	}
 	if exit != nil && len(failed) == 0 {
-		return nil, fmt.Errorf("go test %s: %w\n%s", target, exit, complaint.String())
+		return nil, fmt.Errorf("the tests of %s: %w\n%s", t.target, exit, output)
 	}
 	if len(begun) == 0 {
-		return nil, fmt.Errorf("%s has no test %s", target, tests)
+		return nil, fmt.Errorf("%s has no test %s", t.target, t.names)
 	}
 	slices.Sort(failed)
 	return failed, nil
 }
+
+// reported is what a test binary says of its tests, marked as `go tool test2json` wants it.
+var reported = regexp.MustCompile(`\x16(=== RUN|--- (?:FAIL|PASS|SKIP):) +(\S+)`)
 
 // usesRapid reports whether the tests of a package import rapid, which writes a file for each failure unless told not
 // to.
