@@ -92,6 +92,10 @@ func (p *Presence) Began() int64 { return p.now * int64(p.rule.Every) }
 // reach is how many windows after the last one a user has given up a group.
 func (p *Presence) reach() int64 { return p.rule.Windows + p.rule.Keep }
 
+// Remembers is how many windows there are at most whose users are remembered. Users who have given up a group are
+// forgotten up to a quarter of that time later.
+func (r PresenceRule) Remembers() int64 { return r.Windows + r.Keep + (r.Windows+r.Keep)/4 }
+
 // Visit takes note of what a user has in the window that has begun, in the order in which groups are chosen: earlier
 // ones take the places that MaxGroups leaves. Call it once for each user.
 func (p *Presence) Visit(u UserHash, has []Contribution) {

@@ -40,7 +40,7 @@ func (a *Active) Kind() Kind { return Present }
 // Cost is a draw for each group in which a user may be active at the same time, once a day.
 func (a *Active) Cost() Cost {
 	items := a.once(a.Mechanism)
-	return Cost{Per: PerPeriod, Items: items, Partly: twice(items), AtMost: a.AtMost, Stretch: a.stretch()}
+	return Cost{Per: PerPeriod, Items: items, Partly: twice(items), AtMost: a.AtMost, Daily: 1, Stretch: a.stretch()}
 }
 
 // stretch is what a person loses if a stretch of time as long as the budget's period is taken back and all else that

@@ -36,7 +36,8 @@ func (d *Discovery) Kind() Kind { return Searched }
 // user's events of a period are removed, at most Groups names lose the user, and as many others may gain one.
 func (d *Discovery) Cost() Cost {
 	items := d.once(d.Mechanism)
-	return Cost{Per: PerPeriod, Items: items, Partly: budget.Times(items, 2), AtMost: d.AtMost, Cap: d.MaxWindows}
+	return Cost{Per: PerPeriod, Items: items, Partly: budget.Times(items, 2), AtMost: d.AtMost,
+		Daily: d.Cap(0).Most(int64((Day-1)/max(1, d.Every))+1, d.Every), Cap: d.MaxWindows}
 }
 
 // Cap returns how the costs of the discovery's periods add up, in an era. It is the zero value if everybody counts in

@@ -145,8 +145,9 @@ type Cost struct {
 	// Stretch is what a stretch of time as long as the budget's period costs if it is taken back and all else that a
 	// person does remains; nil if that follows from the charges that it touches.
 	Stretch []budget.Item
-	// AtMost is the most charges that count in a period of the budget, or Endless. It says nothing of windows.
-	AtMost int64
+	// AtMost is the most charges that count in a period of the budget, or Endless. It says nothing of windows. Daily is
+	// the most that count in any 24 hours, at most AtMost; 0 means AtMost.
+	AtMost, Daily int64
 	// Counts says that the figure only counts users. With a single group, somebody with some events left still counts
 	// as one, so Partly does not apply.
 	Counts bool
@@ -156,6 +157,11 @@ type Cost struct {
 
 // Most returns the most that counts in a period of the budget, of a figure that is not charged for windows.
 func (c Cost) Most() []budget.Item { return append(budget.Times(c.Items, c.AtMost), c.First...) }
+
+// InADay returns the most that counts in any 24 hours, of such a figure.
+func (c Cost) InADay() []budget.Item {
+	return append(budget.Times(c.Items, min(c.AtMost, cmp.Or(c.Daily, c.AtMost))), c.First...)
+}
 
 // Paid returns how many of AtMost charges a limit pays for in a period of the budget if nothing else is charged.
 func (c Cost) Paid(limit budget.Limit) int64 {

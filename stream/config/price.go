@@ -41,9 +41,11 @@ func (s *Stream) partly(c Cost) []budget.Item {
 
 // BesidePrice returns the most that counts in a period of the budget for everything that the stream has beside its
 // windows.
-func (s *Stream) BesidePrice() (items []budget.Item) {
+func (s *Stream) BesidePrice() []budget.Item { return s.besidePrice(Cost.Most) }
+
+func (s *Stream) besidePrice(of func(Cost) []budget.Item) (items []budget.Item) {
 	for _, c := range s.beside() {
-		items = append(items, c.Most()...)
+		items = append(items, of(c)...)
 	}
 	return items
 }
@@ -114,7 +116,8 @@ func (s *Stream) withDelta(has bool) *Stream {
 // Cost returns what the loss of one person through the stream depends on. A stream with start: now begins at now.
 func (s *Stream) Cost(now time.Time) cost.Stream {
 	w := s.Window
-	of := cost.Stream{Topic: s.Input.Topic, Grace: w.Grace, Watches: s.BesidePrice(), Endless: s.endless(),
+	of := cost.Stream{Topic: s.Input.Topic, Grace: w.Grace, Watches: s.BesidePrice(), Daily: s.besidePrice(Cost.InADay),
+		Endless: s.endless(),
 		Schedule: budget.Schedule{
 			Stream: s.Name, Start: w.FirstStart(now), Size: w.Size, Every: w.Every, End: w.End, Cap: s.Cap(0),
 			Items: s.Price()}, Edge: s.EdgePrice(), Touched: s.touched()}

@@ -87,3 +87,31 @@ streams:
 		t.Errorf("it would need ε %s, and needs ε %s", said.Epsilon, is.Epsilon)
 	}
 }
+
+// A day costs what a day holds, also under a budget of a week: one price of a number of active users, the two days that
+// any 24 hours touch, and 24 totals of an hour. A watch may be armed as often in a day as in the week.
+func TestADayOfALongBudget(t *testing.T) {
+	const file = `version: 1
+streams:
+  - name: s
+    input: {topic: in, user: $key, value: v}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, grace: 0s}
+    FIGURE
+    output: {topic: out}
+    budget: {epsilon: 1000, per: 7d}
+`
+	for figure, want := range map[string]struct{ day, week string }{
+		`releases: [{name: now, statistic: count, epsilon: 1, active: 3h, mechanism: centred}]`:     {"1", "7"},
+		`releases: [{name: today, statistic: count, epsilon: 1, since: midnight, mechanism: tree}]`: {"2", "8"},
+		`releases: [{name: hour, statistic: count, epsilon: 1, since: hour, mechanism: tree}]`:      {"24", "168"},
+		`watches: [{name: few, users_below: 5, epsilon: 1, false_alarms: {at_most: 0.01, per: 30d}, hold: 0s, at_most: 3}]
+    releases: [{name: users, statistic: count, epsilon: 0.000001}]`: {"3.000024", "3.000168"},
+	} {
+		s := read(t, strings.Replace(file, "FIGURE", figure, 1))
+		p := (&config.File{Streams: []*config.Stream{s}}).Payer(s.Budget, time.Now())
+		if day, week := p.InAnyDay().Epsilon.String(), p.InAnyPeriod().Epsilon.String(); day != want.day || week != want.week {
+			t.Errorf("%s: a day costs %s and a week %s; want %s and %s", figure, day, week, want.day, want.week)
+		}
+	}
+}

@@ -23,8 +23,9 @@ type Total struct {
 	Zone     string
 	// Update is the time between two records, a multiple of a window.
 	Update time.Duration
-	// AtMost is the most periods that any period of the budget touches.
-	AtMost int64
+	// AtMost is the most periods that any period of the budget touches, or Endless, and Daily the most that any 24 hours
+	// touch.
+	AtMost, Daily int64
 }
 
 // Adder is a figure that adds up what users have over the periods of a calendar: a [*Total], or one that embeds a
@@ -43,7 +44,7 @@ func (t *Total) Kind() Kind { return Running }
 // Cost is a draw for each group in which a user may count, once a period.
 func (t *Total) Cost() Cost {
 	items := t.once(t.Mechanism)
-	return Cost{Per: PerPeriod, Items: items, Partly: twice(items), AtMost: t.AtMost}
+	return Cost{Per: PerPeriod, Items: items, Partly: twice(items), AtMost: t.AtMost, Daily: t.Daily}
 }
 
 // Series describes the figure, with the ε of a period in all groups of a user.

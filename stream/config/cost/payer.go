@@ -130,7 +130,10 @@ func (p Payer) Event(s Stream) (windows, changed int64, lost Loss) {
 
 // InAnyDay bounds what the windows that end in any 24 hours cost one person, with as many watches as may be armed. That
 // is what the definitions say, so it is the least bound that holds: see [budget.Limit.Least].
-func (p Payer) InAnyDay() Loss { return p.inAny(24 * time.Hour) }
+func (p Payer) InAnyDay() Loss { return p.inAny(aDay) }
+
+// aDay is the stretch of InAnyDay.
+const aDay = 24 * time.Hour
 
 // InAnyPeriod is InAnyDay for any period of the budget: for all time, if the budget is for ever.
 func (p Payer) InAnyPeriod() Loss {
@@ -144,7 +147,11 @@ func (p Payer) inAny(stretch time.Duration) Loss {
 	periods := p.Periods(stretch)
 	var items []budget.Item
 	for _, s := range p.Streams {
-		items = append(append(items, s.window(s.Counts(stretch))...), budget.Times(s.Watches, periods)...)
+		beside := budget.Times(s.Watches, periods)
+		if stretch <= aDay && (p.Per == 0 || p.Per > aDay) {
+			beside = s.Daily
+		}
+		items = append(append(items, s.window(s.Counts(stretch))...), beside...)
 	}
 	return p.paid(Of(p.Limit, items), periods)
 }

@@ -25,6 +25,8 @@ type Stream struct {
 	// end.
 	Watches []budget.Item
 	Endless bool
+	// Daily is the most that the same counts in any 24 hours. It matters if the budget's period is longer than that.
+	Daily []budget.Item
 	// Touched is what the same cost at most that one person has a part in during a stretch of time as long as the
 	// budget's period, if the stretch is taken back and all else that the person does remains. The budget has a period.
 	Touched []budget.Item

@@ -202,7 +202,7 @@ func (s *streamNode) find() {
 			d.Values["every"].Refuse("%s; want at most %s", config.Duration(d.Every), config.Duration(longestKeep))
 			d.Every = longestKeep
 		}
-		if d.AtMost = mostDiscovered(d.Every, &s.Stream, time.Now()); d.AtMost == endless && !s.Withhold {
+		if d.AtMost = mostDiscovered(d.Every, &s.Stream, time.Now()); d.AtMost == config.Endless && !s.Withhold {
 			d.Values["every"].Refuse("%s, but a budget for ever cannot pay for periods without end; want window.end, "+
 				"a budget for a rolling period, or on_exhausted: withhold", config.Duration(d.Every))
 		}
@@ -304,7 +304,7 @@ func mostDiscovered(every time.Duration, s *config.Stream, now time.Time) int64 
 	case s.Budget.Per > 0:
 		return int64((s.Budget.Per-1)/every) + 1
 	case s.Window.End == 0:
-		return endless
+		return config.Endless
 	}
 	return max(1, s.Window.End/int64(every)-s.Window.FirstStart(now)/int64(every))
 }

@@ -128,7 +128,7 @@ func (r *releaseNode) total(s *config.Stream) *config.Total {
 		refuse(r.Mapping, err)
 		return t
 	}
-	t.AtMost = mostPeriods(t, s, time.Now())
+	t.AtMost, t.Daily = mostPeriods(t, s, time.Now()), mostPeriodsIn(config.Day, t, every, time.Now())
 	name := ""
 	if s.Budget != nil {
 		name = s.Budget.Name
@@ -147,35 +147,36 @@ func (r *releaseNode) total(s *config.Stream) *config.Total {
 	return t
 }
 
-// endless stands for the number of periods if a budget for ever has to pay for periods without end, which it cannot.
-const endless = 1 << 20
-
-// mostPeriods returns how many periods of a total any period of the budget touches, by the calendar of two years from
-// now. Days of 23 hours count: 24 hours around one of them touch three days.
+// mostPeriods returns how many periods of a total any period of the budget touches.
 func mostPeriods(t *config.Total, s *config.Stream, now time.Time) int64 {
-	per, every := int64(0), int64(s.Window.Every)
-	first, until := t.Period(windows.Window{Start: now.UnixNano(), End: now.UnixNano() + every})
-	end := now.AddDate(2, 0, 0).UnixNano()
-	if s.Budget != nil {
-		per = int64(s.Budget.Per)
+	switch {
+	case s.Budget != nil && s.Budget.Per > 0:
+		return mostPeriodsIn(s.Budget.Per, t, s.Window.Every, now)
+	case s.Window.End == 0:
+		return config.Endless
 	}
-	if per == 0 {
-		if end = s.Window.End; end == 0 {
-			return endless
-		}
-		first, until = t.Period(windows.Window{Start: s.Window.FirstStart(now), End: s.Window.FirstStart(now) + every})
+	n := int64(0)
+	for begin := s.Window.FirstStart(now); begin < s.Window.End; n++ {
+		_, begin = t.Period(windows.Window{Start: begin, End: begin + int64(s.Window.Every)})
 	}
-	var most int64
+	return max(1, n)
+}
+
+// mostPeriodsIn returns how many periods of a total any stretch of time of this length touches, by the calendar of two
+// years from now. Days of 23 hours count: 24 hours around one of them touch three days. every is the step of windows.
+func mostPeriodsIn(stretch time.Duration, t *config.Total, every time.Duration, now time.Time) (most int64) {
+	step := int64(every)
+	begin, until := t.Period(windows.Window{Start: now.UnixNano(), End: now.UnixNano() + step})
 	var ends []int64 // of periods that a stretch may hold beside the last one
-	for begin := first; begin < end; {
+	for end := now.AddDate(2, 0, 0).UnixNano(); begin < end; {
 		// The stretch that holds the first window of this period, and as much before it as possible.
-		for per > 0 && len(ends) > 0 && ends[0] <= begin+every-per {
+		for len(ends) > 0 && ends[0] <= begin+step-int64(stretch) {
 			ends = ends[1:]
 		}
 		ends = append(ends, until)
 		most = max(most, int64(len(ends)))
 		begin = until
-		_, until = t.Period(windows.Window{Start: begin, End: begin + every})
+		_, until = t.Period(windows.Window{Start: begin, End: begin + step})
 	}
 	return most
 }

@@ -124,7 +124,7 @@ func (d *discoveryNode) cap() {
 		return
 	}
 	m.makeRule(windows.Schedule{Size: d.Every, Every: d.Every})
-	if d.MaxWindows = &m.MaxWindows; m.By.Most > 0 && d.AtMost < endless {
+	if d.MaxWindows = &m.MaxWindows; m.By.Most > 0 && d.AtMost < config.Endless {
 		d.AtMost = d.Cap(0).Most(d.AtMost, d.Every)
 	}
 }

@@ -49,7 +49,7 @@ func describeActive(s *config.Stream, a *config.Active, expected int64) activeRe
 		x.Stretch = new(cli.NewDigits(x.stretch.Epsilon))
 	}
 	if expected > 0 {
-		x.Memory = new(expected * int64(len(s.Groups)) * bytesOfUser * max(1, int64(a.Within/s.Window.Every)))
+		x.Memory = new(expected * int64(len(s.Groups)) * bytesOfUser * a.Presence().Remembers())
 	}
 	if slower := 5 * a.Update; a.Update <= 2*time.Minute && slower%a.Every == 0 {
 		q := a.Query
