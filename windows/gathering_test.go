@@ -17,12 +17,14 @@ type scribe struct {
 	n   byte
 	log int64
 	now int64 // of the writer's clock, Unix nanoseconds
+
+	times map[byte]int64 // when marks were written that others name
 }
 
 func newScribe(t *testing.T, s Schedule) *scribe {
 	g := NewGathering(1 << 20)
 	g.Follow("s", 1, s, time.Second, 0)
-	return &scribe{t: t, g: g}
+	return &scribe{t: t, g: g, times: map[byte]int64{}}
 }
 
 func (s *scribe) send(messages ...[]byte) {

@@ -10,7 +10,7 @@ import (
 // the same as choosing once; adding it up is not. So of a window, only the parts on the line of its cut count.
 //
 // Within one partition, in the order of the log, a mark continues the last mark before it whose To is its From and
-// whose Through is its After, whoever wrote that: these two numbers are all that a worker knows when it begins. The
+// whose Through is its After, whoever wrote that: these two numbers say from where a worker reads, and what is cut. The
 // line of a mark is the mark, the one that it continues, and so on. A part is on a line if its mark is. Parts without a
 // mark are on none. A window's cut is the first mark in the log that cuts it.
 //
@@ -24,7 +24,9 @@ import (
 //   - A line begins with the mark of a worker without progress, and no window has a record below its To.
 //
 // Two workers must not have one number for different records. So a worker that goes on at the end of a topic which has
-// lost its newest records gives the records to come numbers that are larger by a random amount.
+// lost its newest records gives the records to come numbers that are larger by a random amount. One that had not read
+// those records notices nothing, and gives their numbers to the next ones. So if several marks have the two numbers, a
+// mark continues the one that was written when its Since says: its writer wrote that, or began where that ends.
 //
 // Nobody has to know which of two workers is a zombie. Their lines fork, each is complete, and the first cut picks one.
 // Later marks change nothing about earlier cuts, so all readers find the same.
@@ -153,12 +155,17 @@ func (c *chain) misses(m *Mark) bool {
 
 // before returns the place of the mark that a mark continues. It is mostly the last one.
 func (c *chain) before(m *Mark) (p place, found bool) {
+	since := m.Since - m.Since%int64(time.Millisecond) // as the log has it
 	for _, l := range slices.Backward(c.links) {
-		if l.to == m.From && l.through == m.After {
+		switch {
+		case l.to != m.From || l.through != m.After:
+		case l.written == since:
 			return l.place, true
+		case !found:
+			p, found = l.place, true
 		}
 	}
-	return place{}, false
+	return p, found
 }
 
 // below returns where a new reader has to begin to see that the one before a mark is missing: at an earlier mark that

@@ -3,7 +3,19 @@ package windows
 import (
 	"slices"
 	"testing"
+	"time"
 )
+
+// since writes what flush does for partition 0, a millisecond later. The mark says that it continues another one.
+func (s *scribe) since(before byte, from, to, through int64) {
+	s.t.Helper()
+	s.n++
+	s.now += int64(time.Millisecond)
+	o := Origin{Stream: "s", Epoch: 1, From: from, To: to, Attempt: [16]byte{s.n}}
+	s.send(Part{Origin: o, Slice: Window{0, minute}, Payload: []byte{s.n}}.Messages(1000)...)
+	s.send(Mark{Origin: o, Partitions: 2, Through: through, Slices: []int64{0}, Since: s.times[before]}.Message())
+	s.times[s.n] = s.now
+}
 
 // Histories by hand: which parts of the first minute count, and whether it is complete.
 func TestLinesByHand(t *testing.T) {
@@ -69,7 +81,8 @@ func TestLinesByHand(t *testing.T) {
 			s.flush(0, 5, 9, 0, minute, 0)
 		}, "124", nil},
 		"a part is lost": {func(s *scribe) {
-			s.send(Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 0, To: 5}, Slices: []int64{0}, Partitions: 2}.Message())
+			o := Origin{Stream: "s", Epoch: 1, From: 0, To: 5}
+			s.send(Mark{Origin: o, Slices: []int64{0}, Partitions: 2}.Message())
 			s.flush(0, 5, 9, 0, minute, 0)
 		}, "12", []int{0}},
 		"records are deleted before they are read": {func(s *scribe) {
@@ -82,8 +95,15 @@ func TestLinesByHand(t *testing.T) {
 			s.flush(0, 0, 5, 0, 0, 0) // 4: another line
 			s.flush(0, 9, 9, minute, minute)
 		}, "14", []int{0}},
+		"another worker has given a number to another record": {func(s *scribe) {
+			s.since(0, 0, 5, 0)    // 2
+			s.since(0, 0, 5, 0)    // 3: the topic has lost these records, and others have their numbers
+			s.since(2, 5, 1005, 0) // 4: continues 2, which comes from the same worker
+			s.since(4, 1005, 1006, minute)
+		}, "1245", nil},
 		"a mark without parts comes again, behind another worker's with the same number": {func(s *scribe) {
-			lost := Mark{Origin: Origin{Stream: "s", Epoch: 1, From: 5, To: 1005, Attempt: [16]byte{9}}, Lost: 1, Partitions: 2}
+			o := Origin{Stream: "s", Epoch: 1, From: 5, To: 1005, Attempt: [16]byte{9}}
+			lost := Mark{Origin: o, Lost: 1, Partitions: 2}
 			s.flush(0, 0, 5, 0, 0, 0)
 			s.send(lost.Message())    // the topic has become shorter
 			s.flush(0, 0, 5, 0, 0, 0) // 3: other records, for one who began at the shorter topic

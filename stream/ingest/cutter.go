@@ -392,9 +392,11 @@ func (p *writer) mark(ctx context.Context, in *streamInput, to int64) error {
 	if err != nil {
 		return err
 	}
+	now := time.Now()
 	for _, in := range in.all() {
 		mark.Stream, mark.Epoch = in.stream.Name, in.edition
-		p.put(in, mark.Message(), nil)
+		p.putAt(now, in, mark.Message(), nil)
+		in.marked = now // the next mark names it by this time: see windows/line.go
 	}
 	if in.finished() {
 		p.sort()
@@ -403,10 +405,13 @@ func (p *writer) mark(ctx context.Context, in *streamInput, to int64) error {
 }
 
 // put queues a message, which may be in two pieces, for the stage that decides the stream's windows.
-func (p *writer) put(in *streamInput, message, rest []byte) {
+func (p *writer) put(in *streamInput, message, rest []byte) { p.putAt(time.Now(), in, message, rest) }
+
+// putAt queues a message that says when it was written.
+func (p *writer) putAt(at time.Time, in *streamInput, message, rest []byte) {
 	budget := in.stream.Budget.Name
 	p.queue = append(p.queue, txn.Record{Topic: p.Names.Partials(), Partition: p.Place(budget), Key: []byte(budget),
-		Value: message, Rest: rest, Time: time.Now().UnixMilli()})
+		Value: message, Rest: rest, Time: at.UnixMilli()})
 	p.bytes += len(message) + len(rest)
 }
 

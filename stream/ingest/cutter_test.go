@@ -3,15 +3,21 @@ package ingest
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/control"
+	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/stage"
 )
 
@@ -165,4 +171,38 @@ func TestManyStreamsAreCheckedMoreOften(t *testing.T) {
 			t.Errorf("%d streams: the bags are checked after %d records already", streams, n)
 		}
 	}
+}
+
+// The next mark names a mark by the time that the log has of it, however long it takes to write what lies between.
+func TestMarksNameTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := testStream(t)
+		s.Budget = &config.Budget{Name: "b"}
+		busy := func(string) int {
+			<-time.After(3 * time.Millisecond)
+			return 0
+		}
+		g := &Ingest{Place: busy, Inputs: &control.Inputs{}}
+		g.Metrics = metrics.New(prometheus.NewRegistry(), nil, nil)
+		p := newPartition(g, stage.Partition{Topic: "in"}, nil)
+		in := testStreamInput(t, s)
+		p.streams = []*streamInput{in}
+		for n := range int64(4) {
+			in.add(n, &fetch.Record{Value: jsonEvent(1, in.schedule.First().Start/int64(time.Millisecond))})
+			if err := p.writer.mark(t.Context(), in, n+1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const since = 52 + 1 + 3*8 // behind the header, the stream's name, and three numbers
+		if len(p.writer.queue) != 8 {
+			t.Fatalf("%d messages; want four parts and four marks", len(p.writer.queue))
+		}
+		for i := 3; i < 8; i += 2 {
+			before := time.Unix(0, int64(binary.BigEndian.Uint64(p.writer.queue[i].Value[since:])))
+			if want := p.writer.queue[i-2].Time; before.UnixMilli() != want {
+				t.Errorf("message %d says that the mark before was written at %d ms; it was at %d ms", i,
+					before.UnixMilli(), want)
+			}
+		}
+	})
 }
