@@ -360,10 +360,10 @@ func (w *otlpJSON) pairs(list []byte, cells []otlpCell) bool {
 	if left == 0 || string(list) == "null" {
 		return true
 	}
-	return jsonList(list, func(pair []byte) (more, ok bool) {
+	return jsonList(list, func(at int) (end int, more bool) {
 		var key, value []byte
 		twice := false
-		if !jsonObject(pair, func(name, v []byte) bool {
+		end = jsonMembers(list, at, func(name, v []byte) bool {
 			switch string(name) {
 			case "key":
 				twice = twice || key != nil
@@ -373,27 +373,25 @@ func (w *otlpJSON) pairs(list []byte, cells []otlpCell) bool {
 				value = v
 			}
 			return true
-		}) {
-			return false, false
-		}
+		})
 		for i := range cells {
 			c := &cells[i]
-			if c.found.kind != none || !jsonIs(key, c.name) {
+			if end < 0 || c.found.kind != none || !jsonIs(key, c.name) {
 				continue
 			}
 			if twice {
-				return false, false
+				return -1, false
 			}
 			c.found = field{kind: other}
-			if value != nil {
+			if ok := true; value != nil {
 				if c.found, ok = w.value(value, &c.own); !ok {
-					return false, false
+					return -1, false
 				}
 			}
 			left--
 			break
 		}
-		return left > 0, true
+		return end, left > 0
 	})
 }
 
@@ -434,18 +432,20 @@ func (w *otlpJSON) value(b []byte, own *[]byte) (f field, ok bool) {
 // only reads a list: the text in it, if that is all there is.
 func (w *otlpJSON) only(list []byte, f *field, own *[]byte) bool {
 	items := 0
-	return string(list) == "null" || jsonList(list, func(value []byte) (more, ok bool) {
+	return string(list) == "null" || jsonList(list, func(at int) (end int, more bool) {
 		items++
 		*f = field{kind: other}
-		ok = items > 1 || jsonObject(value, func(name, value []byte) bool {
+		if items > 1 {
+			return skipJSON(list, at), true
+		}
+		return jsonMembers(list, at, func(name, value []byte) bool {
 			if string(name) == "stringValue" {
 				*f = jsonText(value, own)
 			} else {
 				*f = field{kind: other}
 			}
 			return true
-		})
-		return ok, ok
+		}), true
 	})
 }
 

@@ -2,7 +2,9 @@ package codec
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
+	"math/bits"
 	"strconv"
 )
 
@@ -13,7 +15,8 @@ func skipJSON(b []byte, i int) int {
 	}
 	switch b[i] {
 	case '"':
-		return skipText(b, i)
+		end, _ := skipText(b, i)
+		return end
 	case '{', '[':
 	default:
 		start := i
@@ -28,7 +31,7 @@ func skipJSON(b []byte, i int) int {
 	for depth := 0; i < len(b); {
 		switch b[i] {
 		case '"':
-			if i = skipText(b, i); i < 0 {
+			if i, _ = skipText(b, i); i < 0 {
 				return -1
 			}
 			continue
@@ -48,22 +51,32 @@ func skipJSON(b []byte, i int) int {
 // something must not be in it: the brackets around it would not fit once it is cut out.
 var opensOrEnds = [256]bool{',': true, '}': true, ']': true, '{': true, '[': true, '"': true}
 
-// skipText returns where a text ends that begins with a quote; −1 if it does not end.
-func skipText(b []byte, i int) int {
-	for i++; ; {
-		n := bytes.IndexByte(b[i:], '"')
-		if n < 0 {
-			return -1
+// skipText returns where a text ends that begins with a quote; −1 if it does not end. It is plain if no backslash is in
+// it. It looks at eight bytes at a time, as [scanString] does.
+func skipText(b []byte, i int) (end int, plain bool) {
+	plain = true
+	for i++; i < len(b); {
+		if i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
+			quote, slash := w^ones*'"', w^ones*'\\'
+			stop := ((quote-ones)&^quote | (slash-ones)&^slash) & highs
+			if stop == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(stop) / 8
 		}
-		i += n
-		escapes := 0
-		for b[i-1-escapes] == '\\' {
-			escapes++
-		}
-		if i++; escapes%2 == 0 {
-			return i
+		switch b[i] {
+		case '"':
+			return i + 1, plain
+		case '\\':
+			plain = false
+			i += 2
+		default:
+			i++
 		}
 	}
+	return -1, false
 }
 
 // jsonName reads the name of a member, and returns where its value begins; −1 if there is none.
@@ -71,12 +84,11 @@ func jsonName(b []byte, i int) (name []byte, value int) {
 	if i >= len(b) || b[i] != '"' {
 		return nil, -1
 	}
-	end := skipText(b, i)
+	end, plain := skipText(b, i)
 	if end < 0 {
 		return nil, -1
 	}
-	name = b[i+1 : end-1]
-	if bytes.IndexByte(name, '\\') >= 0 {
+	if name = b[i+1 : end-1]; !plain {
 		if next, _ := scanString(b, i); next == end {
 			name = appendUnescaped(nil, name)
 		}
@@ -93,34 +105,40 @@ func jsonName(b []byte, i int) (name []byte, value int) {
 // jsonObject passes the members of an object to each, until that returns false. It returns false if it did, or if the
 // text is no object.
 func jsonObject(b []byte, each func(name, value []byte) bool) bool {
-	if len(b) == 0 || b[0] != '{' {
-		return false
+	return len(b) > 0 && jsonMembers(b, 0, each) == len(b)
+}
+
+// jsonMembers is jsonObject of the object that begins at i. It returns where that ends; −1 instead of false.
+func jsonMembers(b []byte, i int, each func(name, value []byte) bool) (end int) {
+	if b[i] != '{' {
+		return -1
 	}
-	for i, more := 1, false; ; more = true {
+	i++
+	for more := false; ; more = true {
 		if i = skipSpace(b, i); i == len(b) {
-			return false
+			return -1
 		}
 		if b[i] == '}' {
-			return i == len(b)-1
+			return i + 1
 		}
 		if more {
 			if b[i] != ',' {
-				return false
+				return -1
 			}
 			i = skipSpace(b, i+1)
 		}
 		name, at := jsonName(b, i)
 		end := skipJSON(b, at)
 		if end < 0 || !each(name, b[at:end]) {
-			return false
+			return -1
 		}
 		i = end
 	}
 }
 
-// jsonList passes the values of a list to each, until that returns false for more. ok is false if the text is no list,
-// or if each says so.
-func jsonList(b []byte, each func(value []byte) (more, ok bool)) bool {
+// jsonList passes the places of the values of a list to each, which returns where they end, until that returns false
+// for more. It returns false if the text is no list, or if an end is −1.
+func jsonList(b []byte, each func(at int) (end int, more bool)) bool {
 	if len(b) == 0 || b[0] != '[' {
 		return false
 	}
@@ -135,14 +153,13 @@ func jsonList(b []byte, each func(value []byte) (more, ok bool)) bool {
 			if b[i] != ',' {
 				return false
 			}
-			i = skipSpace(b, i+1)
+			if i = skipSpace(b, i+1); i == len(b) {
+				return false
+			}
 		}
-		end := skipJSON(b, i)
-		if end < 0 {
-			return false
-		}
-		if more, ok := each(b[i:end]); !more || !ok {
-			return ok
+		end, more := each(i)
+		if end < 0 || !more {
+			return end >= 0
 		}
 		i = end
 	}
@@ -153,8 +170,9 @@ func jsonIs(value []byte, text string) bool {
 	if len(value) < 2 || value[0] != '"' {
 		return false
 	}
-	if inner := value[1 : len(value)-1]; bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner) == text
+	// An escape is longer than what it stands for.
+	if inner := value[1 : len(value)-1]; len(inner) <= len(text) || bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner) == text && bytes.IndexByte(inner, '\\') < 0
 	}
 	next, _ := scanString(value, 0)
 	return next == len(value) && string(appendUnescaped(nil, value[1:len(value)-1])) == text
