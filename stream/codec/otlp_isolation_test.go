@@ -170,6 +170,40 @@ func TestOTLPBrokenFrames(t *testing.T) {
 	}
 }
 
+// What is wanted of a span is found behind any number of attributes, also if their keys are as long or their values are
+// long. The first of equal keys counts.
+func TestOTLPFindsAttributesBehindMany(t *testing.T) {
+	pair := func(key, value string) string {
+		return lengthed(9, lengthed(2, lengthed(1, value))+lengthed(1, key))
+	}
+	text := func(key, value string) string {
+		return fmt.Sprintf(`{"key":%q,"value":{"stringValue":%q}},`, key, value)
+	}
+	s := spans()
+	s.Where, s.Value = nil, "n"
+	b := batch(t, s)
+	for _, n := range []int{0, 1, 63, 64, 65, 200} {
+		for _, value := range []string{"v", strings.Repeat("v", 200)} {
+			var proto, json string
+			for i := range n {
+				key := fmt.Sprintf("user%03d", i) // as long as user.id
+				proto, json = proto+pair(key, value), json+text(key, value)
+			}
+			for _, kv := range [][2]string{{"user.id", "u"}, {"http.route", "/cart"}, {"n", "5"}, {"user.id", "other"}} {
+				proto, json = proto+pair(kv[0], kv[1]), json+text(kv[0], kv[1])
+			}
+			at := fmt.Sprintf(`{"endTimeUnixNano":"%d","attributes":[%s]}`, recordTime, strings.TrimSuffix(json, ","))
+			end := string(protowire.AppendFixed64(protowire.AppendTag(nil, 8, protowire.Fixed64Type), uint64(recordTime)))
+			for _, record := range [][]byte{inProto([]string{proto + end}), inProto([]string{end + proto}), inJSON([]string{at})} {
+				got, broken := answers(b, record)
+				if len(got) != 1 || got[0].Reason != codec.OK || got[0].User != "u" || got[0].Value != 50 || broken != "" {
+					t.Errorf("behind %d attributes of %d bytes: %v %s", n, len(value), got, broken)
+				}
+			}
+		}
+	}
+}
+
 // FuzzOTLP reads any record. How many items it has, and where it breaks, is the same whatever is wanted of them. Each
 // item that is cut out reads as it did in the record.
 func FuzzOTLP(f *testing.F) {
