@@ -321,15 +321,11 @@ func (w *otlpProto) attributes() bool {
 	return true
 }
 
-// otlpVarint reads a number at i, and returns where it ends; −1 if it does not fit. It is small enough to need no call.
+// otlpVarint reads a number at i, and returns where it ends; −1 if it does not fit.
 func otlpVarint(b []byte, i int) (v uint64, next int) {
 	if i < len(b) && b[i] < 0x80 {
 		return uint64(b[i]), i + 1
 	}
-	return otlpLongVarint(b, i)
-}
-
-func otlpLongVarint(b []byte, i int) (v uint64, next int) {
 	v, n := protowire.ConsumeVarint(b[i:])
 	if n < 0 {
 		return 0, -1

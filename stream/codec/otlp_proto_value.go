@@ -14,8 +14,8 @@ const (
 	otlpTextTag              = 1<<3 | wireBytes
 )
 
-// otlpKeyLength returns the length of an attribute's key, if both are written as most are: in short, and only once. SDKs
-// write the key first, and the Collector the value. Otherwise it returns a large number.
+// otlpKeyLength returns the length of an attribute's key, if both are written as most are: in short, and only once.
+// SDKs write the key first, and the Collector the value. Otherwise it returns a large number.
 func otlpKeyLength(b []byte) uint {
 	at := 0
 	if len(b) > 1 && b[0] == otlpValueTag && b[1] < 0x80 {

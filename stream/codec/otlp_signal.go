@@ -167,6 +167,11 @@ func otlpString(f *field, b []byte) {
 	}
 }
 
+// otlpTextAt is a text of an item.
+func otlpTextAt(at int) func(*otlpRaw, *field) {
+	return func(r *otlpRaw, f *field) { otlpString(f, r.texts[at]) }
+}
+
 // ascii reports whether a text is ASCII. It is quicker than looking at it as UTF-8.
 func ascii(b []byte) bool {
 	if n := len(b); n >= 8 {
@@ -193,6 +198,11 @@ func otlpInstant(f *field, ns uint64) {
 	default:
 		*f = field{kind: instant, n: int64(ns)}
 	}
+}
+
+// otlpTimeAt is a time of an item.
+func otlpTimeAt(at int) func(*otlpRaw, *field) {
+	return func(r *otlpRaw, f *field) { otlpInstant(f, r.numbers[at]) }
 }
 
 // duration is how long a span took, in units of 10^exp nanoseconds. An end before the start is none.
@@ -255,22 +265,22 @@ func (r *otlpRaw) unrecorded() bool {
 
 // shared are the fields of all signals.
 var otlpShared = []otlpOwn{
-	{"scope.name", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpScopeName]) }},
-	{"scope.version", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpScopeVersion]) }},
+	{"scope.name", otlpText, otlpTextAt(otlpScopeName)},
+	{"scope.version", otlpText, otlpTextAt(otlpScopeVersion)},
 }
 
 var otlpTraces = &otlpSignal{name: "otlp_traces", item: "span", path: []uint64{1 << 1, 1 << 2, 1 << 2}, attributes: 9,
 	scalars: []otlpScalar{{4, 2, "parentSpanId", otlpParent}, {5, 2, "name", otlpName}, {6, 0, "kind", otlpKind},
 		{7, 1, "startTimeUnixNano", otlpStart}, {8, 1, "endTimeUnixNano", otlpEnd}, {15, 2, "status", otlpStatusMessage}},
 	own: append([]otlpOwn{
-		{"span.name", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpName]) }},
+		{"span.name", otlpText, otlpTextAt(otlpName)},
 		{"span.kind", otlpWord, func(r *otlpRaw, f *field) { r.word(f, otlpKind, otlpKinds) }},
 		{"span.status.code", otlpWord, func(r *otlpRaw, f *field) { r.word(f, otlpStatus, otlpStatuses) }},
 		{"span.root", otlpWord, func(r *otlpRaw, f *field) { *f = r.root() }},
 		{"span.duration_ms", otlpNumber, func(r *otlpRaw, f *field) { r.duration(f, -6) }},
 		{"span.duration_s", otlpNumber, func(r *otlpRaw, f *field) { r.duration(f, -9) }},
-		{"span.start_time_unix_nano", otlpTime, func(r *otlpRaw, f *field) { otlpInstant(f, r.numbers[otlpStart]) }},
-		{"span.end_time_unix_nano", otlpTime, func(r *otlpRaw, f *field) { otlpInstant(f, r.numbers[otlpEnd]) }},
+		{"span.start_time_unix_nano", otlpTime, otlpTimeAt(otlpStart)},
+		{"span.end_time_unix_nano", otlpTime, otlpTimeAt(otlpEnd)},
 	}, otlpShared...),
 	json: otlpNames{levels: []string{"resourceSpans", "scopeSpans", "spans"}},
 }
@@ -281,9 +291,11 @@ var otlpLogs = &otlpSignal{name: "otlp_logs", item: "log", path: []uint64{1 << 1
 		{12, 2, "eventName", otlpEvent}},
 	own: append([]otlpOwn{
 		{"log.body", otlpAny, func(r *otlpRaw, f *field) { *f = r.body }},
-		{"log.severity_number", otlpNumber, func(r *otlpRaw, f *field) { *f = whole(int64(int32(r.numbers[otlpSeverity]))) }},
-		{"log.severity_text", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpSeverityText]) }},
-		{"log.event_name", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpEvent]) }},
+		{"log.severity_number", otlpNumber, func(r *otlpRaw, f *field) {
+			*f = whole(int64(int32(r.numbers[otlpSeverity])))
+		}},
+		{"log.severity_text", otlpText, otlpTextAt(otlpSeverityText)},
+		{"log.event_name", otlpText, otlpTextAt(otlpEvent)},
 		{"log.time_unix_nano", otlpTime, func(r *otlpRaw, f *field) {
 			otlpInstant(f, cmp.Or(r.numbers[otlpAt], r.numbers[otlpObserved]))
 		}},
@@ -308,10 +320,10 @@ var otlpMetrics = &otlpSignal{name: "otlp_metrics", item: "datapoint",
 		{4, 1, "asDouble", otlpDouble}, {6, 1, "asInt", otlpInt}, {8, 0, "flags", otlpFlags}},
 	own: append([]otlpOwn{
 		{"datapoint.value", otlpNumber, func(r *otlpRaw, f *field) { *f = r.point() }},
-		{"datapoint.time_unix_nano", otlpTime, func(r *otlpRaw, f *field) { otlpInstant(f, r.numbers[otlpAt]) }},
-		{"datapoint.start_time_unix_nano", otlpTime, func(r *otlpRaw, f *field) { otlpInstant(f, r.numbers[otlpStart]) }},
-		{"metric.name", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpMetric]) }},
-		{"metric.unit", otlpText, func(r *otlpRaw, f *field) { otlpString(f, r.texts[otlpUnit]) }},
+		{"datapoint.time_unix_nano", otlpTime, otlpTimeAt(otlpAt)},
+		{"datapoint.start_time_unix_nano", otlpTime, otlpTimeAt(otlpStart)},
+		{"metric.name", otlpText, otlpTextAt(otlpMetric)},
+		{"metric.unit", otlpText, otlpTextAt(otlpUnit)},
 		{otlpTemporalityName, otlpWord, func(r *otlpRaw, f *field) { r.word(f, otlpTemporality, otlpTemporalities) }},
 	}, otlpShared...),
 	json: otlpNames{levels: []string{"resourceMetrics", "scopeMetrics", "metrics", "", "dataPoints"},
