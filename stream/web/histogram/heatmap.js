@@ -27,6 +27,7 @@ export class Heatmap {
   #lines = [];
 
   constructor() {
+    this.element.style.margin = "12px 0";
     this.#map.addEventListener("click", (event) => this.#open(this.#at(event)));
     this.#map.addEventListener("mousemove", (event) => this.#tell(this.#at(event)));
     this.#map.addEventListener("mouseleave", () => this.#tell(null));
@@ -46,11 +47,11 @@ export class Heatmap {
   async show(stream, group, of, lines, start, end, newest) {
     this.element.hidden = !of;
     if (!of) return;
-    this.#of = { stream: stream.stream, unit: stream.unit, group, release: of.release };
+    this.#of = { stream: stream.stream, unit: stream.unit, group, release: of.release, whose: of.total ? "users so far" : "window's users" };
     this.#lines = lines;
     this.#shown = [start, end];
     const query = { stream: stream.stream, group, release: of.release, from: utc(Math.floor(start)), to: utc(Math.ceil(end)), last: most, limit: most,
-      fields: "window_start,window_end,status,epsilon,mechanism,incomplete,buckets" };
+      fields: "window_start,window_end,status,error_95,incomplete,buckets" };
     const asked = JSON.stringify([query.stream, group, of.release, query.from, newest]);
     if (asked !== this.#asked) {
       const other = !this.#asked.startsWith(JSON.stringify([query.stream, group, of.release]).slice(0, -1));
@@ -159,7 +160,7 @@ export class Heatmap {
   #tell(at) {
     if (!at) {
       const names = this.#lines.map((line) => line.name).join(", ");
-      say(this.#note, `Colour: the share of the window's users. Hatched: less than the bucket's noise.${names ? ` Lines: ${names}.` : ""} Click on a window for its shares.`);
+      say(this.#note, `Colour: the share of the ${this.#of.whose}. Hatched: less than the bucket's noise.${names ? ` Lines: ${names}.` : ""} Click on a window for its shares.`);
       return;
     }
     const { column, bucket } = at;
@@ -181,15 +182,13 @@ export class Heatmap {
 
 /** A record as a column: the shares of its buckets, and the noise of one of them. */
 function column(record, every) {
-  const { buckets, epsilon, mechanism } = record;
+  const { buckets } = record;
   const of = { start: Date.parse(record.window_start) / 1000, end: Date.parse(record.window_end) / 1000, buckets };
   of.from = Math.max(of.start, of.end - every); // of windows that overlap the newest part is drawn
   if (record.status !== "ok" || !buckets) return of;
   const users = buckets.count.reduce((sum, n) => sum + n, 0);
-  const levels = buckets.groups > 0 ? 2 : 1, r = Math.exp(-epsilon / levels);
-  const drawn = mechanism === "gaussian_histogram" ? levels / epsilon ** 2 : 2 * r / (1 - r) ** 2;
-  const members = buckets.groups > 0 ? buckets.raw.length / buckets.groups : Infinity;
-  of.noise = (mechanism === "gaussian_histogram" ? 1.96 : 2.12) * Math.sqrt(members === Infinity ? drawn : drawn * members / (members + 1));
+  // Without groups the number of all users is a sum of K buckets. With G groups of m buckets a group's sum has the variance of one bucket.
+  of.noise = (record.error_95 - 0.5) / Math.sqrt(buckets.groups || buckets.count.length);
   of.shares = buckets.count.map((n) => users > 0 ? n / users : 0);
   return of;
 }
@@ -203,7 +202,7 @@ function place(ends, value) {
 
 /** A canvas as wide as its place, ready to draw on. */
 export function sheet(canvas, height) {
-  canvas.style.width = "100%";
+  Object.assign(canvas.style, { display: "block", cursor: "pointer", width: "100%" });
   const width = canvas.clientWidth, scale = window.devicePixelRatio || 1;
   canvas.style.height = `${height}px`;
   canvas.width = Math.round(width * scale);

@@ -53,7 +53,7 @@ export class Detail {
   #readout = new Readout();
   #heatmap = null; // that of a histogram: loaded with the first one
   #comparison = null; // what windows are picked: loaded with the first pick
-  #totals = null; // what running totals are compared with: loaded with the first one
+  #totals = null; // what totals and users active now are compared with: loaded with the first one
   #shown = [0, 0]; // from when to when
   #table = new Table((window, shift) => this.#pick(window, shift));
 
@@ -181,10 +181,10 @@ export class Detail {
     say(this.#problem, problem);
   }
 
-  /** Loads what totals are compared with. */
+  /** Loads figures of earlier days to compare with. */
   async #compared(until) {
     const stream = this.#stream, [start, end] = this.#shown;
-    if (end === 0 || !stream?.releases.some((r) => r.total)) return;
+    if (end === 0 || !stream?.releases.some((r) => r.total ?? r.active)) return;
     if (!this.#totals) {
       const { Totals } = await import("./totals.js");
       this.#totals ??= new Totals();
@@ -201,7 +201,7 @@ export class Detail {
     if (!found) return;
     this.#choose(stream);
     const every = everyOf(stream);
-    const lines = stream.releases.map((r, color) => ({ name: r.release, statistic: r.statistic, color: isWatch(r.statistic) ? 4 : color % 6, every, update: (r.total ?? r.active)?.update_seconds, figures: this.#app.figures.of(stream.stream, group, r.release) }))
+    const lines = stream.releases.map((r, color) => ({ name: r.release, statistic: r.statistic, color: isWatch(r.statistic) ? 4 : color % 6, every, update: (r.total ?? r.active)?.update_seconds, plot: r.total && isQuantile(r) ? `/${r.from}` : r.release, figures: this.#app.figures.of(stream.stream, group, r.release) }))
       .filter((line) => !this.#route.release || line.name === this.#route.release);
     this.#lines = lines;
     const newest = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0));
@@ -215,14 +215,15 @@ export class Detail {
     const noise = lines.filter((line) => isNoise(line, start, end));
     const watches = lines.filter((line) => isWatch(line.statistic)), figures = lines.filter((line) => !isWatch(line.statistic) && !noise.includes(line));
     this.#sayNoise(noise, start, end);
-    const wanted = [...figures.map((line) => [line.name, [line]]), ...(watches.length > 0 ? [["", watches]] : [])];
+    const own = [...Map.groupBy(figures, (line) => line.plot).values()];
+    const wanted = [...own.map((lines) => [lines[0].name, lines]), ...(watches.length > 0 ? [["", watches]] : [])];
     for (const [name, plot] of this.#plots) {
       if (wanted.some(([other]) => other === name)) continue;
       plot.remove();
       this.#plots.delete(name);
     }
-    this.#panel.style.setProperty("--plots", String(figures.length));
-    for (const [name, own] of wanted) this.#draw(name, own, start, end);
+    this.#panel.style.setProperty("--plots", String(own.length));
+    for (const [name, lines] of wanted) this.#draw(name, lines, start, end);
     if (this.#keyed) this.#aim(); // the times may have moved
     this.#readout.show(stream, this.#totals, lines, this.#window, this.#app, this.#cursor !== null);
     this.#heat(stream, group, start, end, newest).catch((error) => this.#fail(error));
@@ -248,7 +249,7 @@ export class Detail {
     const { release } = this.#route;
     const named = stream.releases.find((r) => r.release === release);
     const of = stream.releases.find((r) => r.statistic === "histogram" && (!named || r === named || r.release === named.from));
-    const quantiles = stream.releases.filter((r) => of && r.from === of.release && ["median", "quantile"].includes(r.statistic))
+    const quantiles = stream.releases.filter((r) => of && r.from === of.release && isQuantile(r))
       .map((r) => ({ name: r.release, figures: this.#app.figures.of(stream.stream, group, r.release) }));
     if (of && !this.#heatmap) {
       const { Heatmap } = await import("./heatmap.js");
@@ -373,7 +374,7 @@ export class Detail {
     return (Math.max(start, end - everyOf(this.#stream)) + end) / 2;
   }
 
-  /** Each figure has a plot of its own, and all watches one. Their times and the cursor are the same. */
+  /** Each figure has a plot of its own, and all watches one, and so have all quantiles of the distribution so far. Their times and the cursor are the same. */
   #draw(name, lines, start, end) {
     if (!this.#plots.has(name)) {
       const host = h("div", { class: `plot ${name === "" ? "watches" : counts(lines[0].statistic) ? "counts" : "large"}`, role: "img" });
@@ -428,6 +429,8 @@ export class Detail {
     this.#csv.href = `api/v1/releases${parameters({ ...this.#query(), release, format: "csv" })}`;
   }
 }
+
+const isQuantile = ({ statistic }) => statistic === "median" || statistic === "quantile";
 
 /** Whether a stream has or had a group. */
 const has = (stream, group) => stream.groups.includes(group) || (stream.known?.has(group) ?? false);

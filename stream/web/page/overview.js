@@ -278,7 +278,7 @@ class Row {
 
   /** Groups of which no figure can be read fold into a line. */
   #foldNoise(groups, lines, start, end) {
-    const { stream } = this.stream;
+    const { stream, together } = this.stream;
     const folded = groups.filter((group, i) => isNoise(lines[i], start, end) && !this.#cards.get(group).alarmed && !silenceOf(this.stream, group));
     for (const [group, card] of this.#cards) card.element.hidden = folded.includes(group);
     this.cards = groups.length - folded.length;
@@ -287,7 +287,8 @@ class Row {
     if (!changed(this.#fold, [this.#release, helps, names])) return;
     this.#fold.hidden = folded.length === 0;
     this.#grid.hidden = this.cards === 0;
-    this.#fold.replaceChildren(h("strong", {}, `${folded.length} of ${several(groups.length, "group")}: ${tooFew}`), helps ? ` (${helps}): ` : ": ",
+    const own = (all) => all.filter((group) => group !== together).length; // all together is no group
+    this.#fold.replaceChildren(h("strong", {}, `${own(folded) ? `${own(folded)} of ${several(own(groups), "group")}: ` : ""}${tooFew}`), helps ? ` (${helps}): ` : ": ",
       ...names.flatMap(([group, last], i) => [i > 0 ? ", " : "", h("a", { href: detailAddress(stream, group, this.#release), title: last }, groupText(group)), last && names.length < 3 ? ` ${last}` : ""]));
   }
 }
@@ -342,20 +343,16 @@ class Card {
     const text = figureText(figure);
     const state = stateOf(stream, line.figures, app.figures), unread = ["silent", "few", "withheld"].includes(state.kind);
     this.element.className = `card ${state.kind}`;
-    if (state.kind === "silent") {
-      say(this.#value, state.text, state.title);
-      say(this.#unit, "");
-      say(this.#error, "");
-    } else if (state.kind === "few") {
+    let said = [text.value, text.exact, text.unit, text.error, errorText(figure)];
+    if (state.kind === "silent") said = [state.text, state.title, "", "", ""];
+    if (state.kind === "few") {
       const helps = remedyText(remedyOf(stream, figure));
-      say(this.#value, figure.status === "ok" ? noiseText(figure) : state.text, text.exact);
-      say(this.#unit, "");
-      say(this.#error, lastText(app.figures.of(stream.stream, group, release)) || helps, [helps, errorText(figure)].filter(Boolean).join("; "));
-    } else {
-      say(this.#value, text.value, text.exact);
-      say(this.#unit, text.unit);
-      say(this.#error, text.error, errorText(figure));
+      said = [figure.status === "ok" ? noiseText(figure) : state.text, text.exact, "", lastText(app.figures.of(stream.stream, group, release)) || helps, [helps, errorText(figure)].filter(Boolean).join("; ")];
     }
+    const [value, exact, unit, error, sure] = said;
+    say(this.#value, value, exact);
+    say(this.#unit, unit);
+    say(this.#error, error, sure);
     say(this.#state, [figure.incomplete ? "incomplete" : "", unread ? "" : state.text].filter(Boolean).join(", "), state.title);
     this.tick();
   }

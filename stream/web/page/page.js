@@ -188,7 +188,7 @@ function state() {
   if (app.loaded) {
     parts.push(several(app.streams.length, "stream"));
     if (app.streams.length > 0) parts.push(bad === 0 ? "nothing needs a look" : `${bad === 1 ? "1 needs" : `${bad} need`} a look: ${kinds.join(", ")}`);
-    const groups = app.streams.flatMap((s) => s.groups.map((g) => app.figures.newest(s.stream, g, mainRelease(s)))).filter(Boolean);
+    const groups = app.streams.flatMap((s) => s.groups.filter((g) => g !== s.together).map((g) => app.figures.newest(s.stream, g, mainRelease(s)))).filter(Boolean);
     const noise = groups.filter((f) => f.quality === "noise").length;
     if (noise > 0) parts.push(`${noise} of ${several(groups.length, "group")}: ${tooFew}`);
     parts.push(`times in ${zone()}`);

@@ -49,9 +49,9 @@ export function below(u, plot) {
   const { silent } = plot.extras;
   if (silent) area(ctx, column(silent, plot.end), "gap", "hardly anybody");
   for (const line of plot.lines) line.before?.draw(ctx, place);
-  const withheld = [], incomplete = [];
+  const withheld = [], incomplete = [], noise = [];
   for (const line of plot.lines) {
-    const noise = [], bands = new Bands(ctx, !plot.small), anew = beginnings(line, plot.start, plot.end);
+    const bands = new Bands(ctx, !plot.small), anew = beginnings(line, plot.start, plot.end);
     ctx.fillStyle = color(`line-${line.color}`);
     for (const figure of visible(line, plot.start, plot.end)) {
       const stretch = [from(line, figure), figure.end, figure];
@@ -61,7 +61,7 @@ export function below(u, plot) {
         continue;
       }
       if (figure.quality === "noise") {
-        if (!silent || figure.start < silent) noise.push(stretch);
+        if (!silent || figure.start < silent) noise.push([...stretch, line]);
         continue;
       }
       const around = band(figure);
@@ -70,9 +70,12 @@ export function below(u, plot) {
     }
     bands.end();
     ctx.globalAlpha = 1;
-    for (const [start, end] of joined(noise)) fog(ctx, column(start, end), color(`line-${line.color}`));
   }
   const ordered = (stretches, alike) => joined(stretches.sort((a, b) => a[0] - b[0]), alike);
+  const unread = [...Map.groupBy(noise, ([, end]) => end).values()].map((all) => [...all[0].slice(0, 2), { color: all[0][3].color, names: all.map(([, , , line]) => line.name).join(", ") }]);
+  for (const [start, end, [{ color: n, names }]] of ordered(unread, (a, b) => a.names === b.names)) {
+    fog(ctx, column(start, end), color(`line-${n}`), plot.lines.length > 1 ? `${names}: ${tooFew}` : tooFew);
+  }
   for (const [start, end] of ordered(incomplete)) hatch(ctx, column(start, end), color("warn"));
   const gaps = new Map(); // how many lines have none, by the end of the window
   for (const [, end] of withheld) gaps.set(end, (gaps.get(end) ?? 0) + 1);
@@ -115,7 +118,7 @@ class Bands {
 }
 
 /** Noise looks like noise: a fog and specks, the same everywhere, so that nothing looks like a course of the figure. */
-function fog(ctx, [left, top, width, height], paint) {
+function fog(ctx, [left, top, width, height], paint, text) {
   const fill = ctx.createLinearGradient(0, top, 0, top + height);
   ["00", "ff", "00"].forEach((alpha, i) => fill.addColorStop(i / 2, paint + alpha));
   ctx.save();
@@ -131,7 +134,7 @@ function fog(ctx, [left, top, width, height], paint) {
     }
   }
   ctx.restore();
-  label(ctx, tooFew, left, top, width);
+  label(ctx, text, left, top, width);
 }
 
 /** A number in [0, 1) that looks random and is always the same: the specks stay where they are. */
@@ -281,7 +284,7 @@ function names(u, plot, ctx, bbox) {
     if (plot.rows) ends.push({ line, y: bbox.top + (plot.lines.indexOf(line) + 0.5) * bbox.height / plot.lines.length });
     else if (last) {
       const [, , past] = line.before?.steps.at(-1) ?? [];
-      if (past !== undefined) ends.push({ line, name: line.before.name, y: u.valToPos(past, "y", true) });
+      if (past !== undefined && !ends.some(({ name }) => name)) ends.push({ line, name: line.before.name, y: u.valToPos(past, "y", true) });
       ends.push({ line, y: u.valToPos(last.quality === "noise" ? (plot.axis[0] + plot.axis[1]) / 2 : last.value, "y", true) });
     }
   }

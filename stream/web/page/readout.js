@@ -63,11 +63,12 @@ export class Readout {
     const said = state.kind === "changed" || main && (silent || state.kind === "normal" && !pointed) ? state.text : "";
     const helps = pointed ? "" : last || (silent ? "" : remedyText(remedyOf(stream, figure)));
     const error = alarmed(figure) ? watchText(stream, figure) : silent || state.kind === "few" ? helps : text.error;
-    const total = figure.status === "ok" && isTotal(figure) ? [sinceText(figure), totals ? totals.text(stream, line, figure) : ""] : [];
+    const lasts = figure.status !== "ok" ? "" : isTotal(figure) ? sinceText(figure) : figure.active ? `seen in the last ${figure.active}` : "";
+    const total = lasts ? [lasts, totals?.text(stream, line, figure)] : [];
     return { kind: (alarmed(figure) ? "fires" : noise ? "noise" : figure.status === "ok" ? state.kind : "withheld") + (total.length ? " total" : ""), parts: [name, h("span", { class: "what" },
       h("span", { class: "number", title: noise ? `${text.value} ${text.unit}, ${text.exact}` : text.exact }, noise ? noiseText(figure) : text.value, !noise && text.unit ? h("span", { class: "unit" }, ` ${text.unit}`) : null),
       h("span", { class: "error", title: errorText(figure) }, error),
-      h("span", { class: "said", title: state.title }, [said, ...total, figure.active && `seen in the last ${figure.active}`, figure.incomplete ? figure.active ? "some may be missing" : incompleteText : ""].filter(Boolean).join(", ")),
+      h("span", { class: "said", title: state.title }, [said, ...total, figure.incomplete ? figure.active ? "some may be missing" : incompleteText : ""].filter(Boolean).join(", ")),
       real === undefined ? null : h("span", { class: "error" }, `truth ${rounded(real)}`))] };
   }
 }

@@ -1,4 +1,4 @@
-// What a running total is compared with: itself, in an earlier period at the same local time.
+// What a running total, or the number of users active now, is compared with: itself, earlier at the same local time.
 
 import { releases } from "./api.js";
 import { band } from "./figures.js";
@@ -18,6 +18,9 @@ const earlier = {
   monday: [["the week before", { seconds: 7 * day }]],
   month: [["the month before", { months: 1 }]], // to the same day of the month, if it has one
 };
+
+/** What a figure is compared with. Users active now have no period and no zone: the reader's is taken. */
+const comparisons = ({ total, active } = {}) => total ? earlier[total.since] : active ? [["a week ago", { seconds: 7 * day }]] : [];
 
 const zones = new Map(), offsets = new Map();
 
@@ -61,12 +64,14 @@ function endedAt(figures, end) {
 }
 
 /**
- * What a total was then. There is none if it did not count since the beginning of its period, as this one does.
- * @param {{since: string, zone: string}} total
+ * What a figure was then. There is none of a total that did not count since the beginning of its period, as this one does, and none of
+ * active users of whom some may be missing.
+ * @param {{total?: {since: string, zone: string}}} of
  * @param {import("./figures.js").Figure[]} figures of the series, oldest first
  */
-function past(total, figures, figure, step) {
-  const then = figure.status === "ok" ? endedAt(figures, back(figure.end, step, total.zone)) : undefined;
+function past({ total }, figures, figure, step) {
+  const then = figure.status === "ok" ? endedAt(figures, back(figure.end, step, total?.zone)) : undefined;
+  if (!total) return then?.status === "ok" && !then.incomplete ? then : undefined;
   const since = back(Date.parse(figure.since) / 1000, step, total.zone);
   return then?.status === "ok" && Date.parse(then.since) / 1000 === since && then.since !== figure.since ? then : undefined;
 }
@@ -80,14 +85,14 @@ export class Totals {
     const [[name, step]] = earlier[total.since];
     const found = [];
     for (const figure of visible(line, start, end)) {
-      const then = past(total, line.figures, figure, step);
+      const then = past({ total }, line.figures, figure, step);
       if (then && then.quality !== "noise") found.push([from(line, figure), figure.end, then.value, then.since]);
     }
     return { name, steps: found, draw: (ctx, place) => faint(ctx, found, place) };
   }
 
   /**
-   * Says what the total was in earlier periods, and whether it differs by more than noise explains.
+   * Says what the figure was earlier, and whether it differs by more than noise explains.
    *
    * If the truth were the same, the difference would be that of two noises. By their laws a total is off by x times the reach of its
    * published band with the probability e^(−3x) at most, where it is a single Laplace number, and less where it is a sum of several. The
@@ -98,10 +103,10 @@ export class Totals {
    * @param {import("./figures.js").Figure} figure
    */
   text(stream, line, figure) {
-    const { total, from: histogram } = stream.releases.find((r) => r.release === figure.release) ?? {};
-    const found = (earlier[total?.since] ?? []).map(([name, step]) => ({ name, then: past(total, line.figures, figure, step) })).filter(({ then }) => then);
-    const text = found.map(({ name, then }) => `${name} by then ${figureText(then).value} ${figureText(then).error}`).join(", ");
-    const beyond = histogram ? [] : found.filter(({ then }) => Math.abs(figure.value - then.value) > 2.5 * Math.hypot(reach(figure), reach(then))).map(({ name }) => name);
+    const of = stream.releases.find((r) => r.release === figure.release) ?? {}, by = of.total ? " by then" : "";
+    const found = comparisons(of).map(([name, step]) => ({ name, then: past(of, line.figures, figure, step) })).filter(({ then }) => then);
+    const text = found.map(({ name, then }) => `${name}${by} ${figureText(then).value} ${figureText(then).error}`).join(", ");
+    const beyond = of.from ? [] : found.filter(({ then }) => Math.abs(figure.value - then.value) > 2.5 * Math.hypot(reach(figure), reach(then))).map(({ name }) => name);
     if (beyond.length === 0) return text;
     const which = found.length === 1 ? "such a difference" : beyond.length > 1 ? "either difference" : `such a difference from ${beyond[0]}`;
     return `${text} (noise alone makes ${which} in fewer than 1 of 1,000 cases)`;
@@ -113,14 +118,14 @@ export class Totals {
    * @returns {Promise<boolean>} whether there was something to load
    */
   async load({ stream, releases: all }, group, start, end, take, until) {
-    const asked = all.filter((r) => r.total).flatMap(({ release, total }) => earlier[total.since].map(([name, step]) => ({ key: [stream, group, release, name].join("/"), release, total, step })));
+    const asked = all.flatMap((r) => comparisons(r).map(([name, step]) => ({ key: [stream, group, r.release, name].join("/"), release: r.release, zone: r.total?.zone, step })));
     const missing = asked.filter(({ key }) => {
       const [first, last] = this.#loaded.get(key) ?? [Infinity, -Infinity];
       return start < first || end > last;
     });
-    await Promise.all(missing.map(async ({ key, release, total, step }) => {
-      const first = back(start, step, total.zone) ?? back(start - 3 * day, step, total.zone);
-      const last = back(end + hour, step, total.zone) ?? end;
+    await Promise.all(missing.map(async ({ key, release, zone, step }) => {
+      const first = back(start, step, zone) ?? back(start - 3 * day, step, zone);
+      const last = back(end + hour, step, zone) ?? end;
       await releases({ stream, group, release, from: utc(first - hour), to: utc(Math.min(last + hour, end)) }, take, until);
       if (!until?.aborted) this.#loaded.set(key, [start, end + hour]);
     }));
