@@ -26,7 +26,7 @@ func TestPlanOfTotals(t *testing.T) {
 		{[]string{"--window", "15m", "--error", "20"}, []string{" 1.3 ", "± 18 users", "± 19 users",
 			"more than 20 users"}},
 		{[]string{"--window", "15m", "--update", "1h", "--epsilon", "1", "--max-total", "5"},
-			[]string{"in at most 5 windows", "usually 24 each day", "visits"}},
+			[]string{"counts visits, of each user in at most 5 windows", "usually 24 each day", "± 74 visits"}},
 		{append(bounds, "--above", "80", "--window", "15m", "--epsilon", "1"), []string{"value above 80", "± 24 users"}},
 		{append(bounds, "--statistic", "sum", "--max-total", "500", "--epsilon", "1"),
 			[]string{"adds up values", "± 7345"}},
@@ -39,7 +39,7 @@ func TestPlanOfTotals(t *testing.T) {
 			"--json"), []string{`"statistic": "histogram"`, `"release": "p99"`, `"rough_from": 6000`,
 			`"useful_from": 30000`}},
 		{append(bounds, "--statistic", "histogram", "--buckets", "10,20,50", "--window", "15m", "--epsilon", "1",
-			"--max-total", "5"), []string{"each in at most 5 windows", "the number of all visits",
+			"--max-total", "5"), []string{"counts visits in 5 buckets, of each user in at most 5 windows", "the number of all visits",
 			"910 / 4200"}},
 	} {
 		got := commandLine(t, "", append([]string{"plan", "--since", "midnight"}, c.args...)...)
@@ -98,6 +98,24 @@ streams:
 		"any 24h touches up to 2 days, or 3 where one is shorter", "at most ε 3", "97.7 KiB if the same 2000 users"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in\n%s%s", want, got.out, got.err)
+		}
+	}
+}
+
+// TestCheckOfVisits: where a user may count in several windows, numbers are of visits, and so are those that quantiles
+// need.
+func TestCheckOfVisits(t *testing.T) {
+	t.Parallel()
+	for unit, most := range map[string]string{"users": "", "visits": "max_total: 5, "} {
+		file := clitest.File(t, "streams.yaml", strings.NewReplacer("SIZE", "15m", "RELEASE", "name: today, statistic: "+
+			"histogram, since: midnight, "+most+"buckets: [10, 50], epsilon: 1}\n      - {name: p99, statistic: quantile, "+
+			"p: 0.99, from: today", "EPSILON", "3").Replace(oneTotal))
+		got := commandLine(t, "", "check", file)
+		for _, want := range []string{"counts " + unit + " in 4 buckets", "of the number of all " + unit,
+			" " + unit + " so far, and useful from about "} {
+			if got.code != 0 || !strings.Contains(got.out, want) {
+				t.Errorf("%s: %q is missing in\n%s%s", unit, want, got.out, got.err)
+			}
 		}
 	}
 }

@@ -39,10 +39,11 @@ func TestReleaseTotal(t *testing.T) {
 		values int
 		total  func(quarters int) int // after so many quarters
 	}{
-		"users once":     {[]string{"--epsilon", "2000"}, 96, func(n int) int { return n }},
-		"every hour":     {[]string{"--epsilon", "2000", "--update", "1h"}, 24, func(n int) int { return n }},
-		"none below 2":   {append(bounds, "--below", "2"), 96, func(int) int { return 0 }},
-		"in two windows": {[]string{"--epsilon", "2000", "--max-total", "2"}, 96, func(n int) int { return 2*n - 1 }},
+		"users once":        {[]string{"--epsilon", "2000"}, 96, func(n int) int { return n }},
+		"whoever has a row": {[]string{"--epsilon", "2000", "--value", ""}, 96, func(n int) int { return n }},
+		"every hour":        {[]string{"--epsilon", "2000", "--update", "1h"}, 24, func(n int) int { return n }},
+		"none below 2":      {append(bounds, "--below", "2"), 96, func(int) int { return 0 }},
+		"in two windows":    {[]string{"--epsilon", "2000", "--max-total", "2"}, 96, func(n int) int { return 2*n - 1 }},
 		"an amount": {append(bounds, "--statistic", "sum", "--max-total", "5"), 96,
 			func(n int) int { return 5*(n-2) + 4 + 2 }},
 	} {
@@ -190,6 +191,7 @@ func TestReleaseTotalRefuses(t *testing.T) {
 		{append(one, "--p", "0.5"), "--since with --p; want it without"},
 		{append(one, "--statistic", "mode"), "--since with --statistic mode; want --statistic count, sum or histogram"},
 		{append(one, "--statistic", "median"), "--since with --statistic median; want --statistic count, sum or histogram"},
+		{append(one, "--statistic", "sum", "--max-total", "5", "--value", ""), "--since without --value; want the column"},
 		{append(one, "--statistic", "sum", "--max-total", "5"), "--lower, --upper, --step missing"},
 		{append(one, "--statistic", "sum", "--lower", "0", "--upper", "9", "--step", "1"),
 			"--max-total missing; want the amount"},

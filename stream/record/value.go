@@ -233,6 +233,14 @@ func (f Value) Key() string {
 	return f.Stream + "/" + f.Group + "/" + f.Release
 }
 
+// Label is the key as people read it: without a group that has no name.
+func (f Value) Label() string {
+	if f.Group == "" {
+		return f.Stream + "/" + f.Release
+	}
+	return f.Key()
+}
+
 // At is the id of the record of a window that starts at a moment: its key with that moment before the release.
 func (f Value) At(start Second) string {
 	key := f.Key()

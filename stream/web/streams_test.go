@@ -135,3 +135,21 @@ func TestCardOfAllGroupsInBrowser(t *testing.T) {
 	b.run(chromedp.Click(".choice button:first-child"))
 	b.until(fmt.Sprintf(cards, "eu,us,all"))
 }
+
+// All groups together are no group where groups are counted: neither in the first line nor where noise folds.
+func TestAllTogetherIsNoGroupInBrowser(t *testing.T) {
+	w := newWorld(t, 1<<20)
+	noise := strings.NewReplacer(`"quality":"useful"`, `"quality":"noise"`).Replace
+	w.publish(0, noise(ofAll("s", "slow", 5)))
+	for _, group := range []string{"eu", "us"} {
+		w.publish(0, noise(text("s", group, "slow", 5, "400")))
+	}
+	s := &restartable{T: t, handler: New(Config{Store: w.store})}
+	s.start()
+	b := browse(t, s.address)
+	b.run(chromedp.Navigate("http://" + s.address + "/"))
+	b.complete()
+	b.shows("#state", "2 of 2 groups: too few users to say")
+	b.shows(".fold", "2 of 2 groups: too few users to say")
+	b.until(`document.querySelector(".fold").textContent.endsWith("eu, us, all")`)
+}

@@ -12,7 +12,7 @@ const tall = 320;
 export const below = 22;
 
 /** How much room is beside a map of this width: as beside the plots above it, so that their times are aligned. */
-export const sides = (width) => width < 500 ? { left: 42, right: 52 } : { left: 58, right: 76 };
+export const sides = (width) => width < 500 ? { left: 52, right: 52 } : { left: 58, right: 76 };
 
 export class Heatmap {
   #title = h("h2", {});
@@ -47,7 +47,7 @@ export class Heatmap {
   async show(stream, group, of, lines, start, end, newest) {
     this.element.hidden = !of;
     if (!of) return;
-    this.#of = { stream: stream.stream, unit: stream.unit, group, release: of.release, whose: of.total ? "users so far" : "window's users" };
+    this.#of = { stream: stream.stream, unit: stream.unit, group, release: of.release, whose: of.total ? `${of.total.max_total > 1 ? "visits" : "users"} so far` : "window's users" };
     this.#lines = lines;
     this.#shown = [start, end];
     const query = { stream: stream.stream, group, release: of.release, from: utc(Math.floor(start)), to: utc(Math.ceil(end)), last: most, limit: most,
@@ -124,9 +124,10 @@ export class Heatmap {
     labels(ctx, ends, y, plot.height, left, width - right);
     ctx.textBaseline = "alphabetic";
     ctx.textAlign = "left";
-    ctx.fillText(clock(start), left, height - 4);
+    const times = width >= 500; // else the colours take their room, and the plots above have the same times
+    if (times) ctx.fillText(clock(start), left, height - 4);
     ctx.textAlign = "right";
-    ctx.fillText(clock(end), width - right, height - 4);
+    if (times) ctx.fillText(clock(end), width - right, height - 4);
     this.#key(ctx, left + plot.width / 2, height - 15, strongest, hatched);
   }
 

@@ -7,7 +7,7 @@ import { capText, clock, groupText, incompleteText, legend, length, plain, reaso
 import { axisOf, from, isNoise } from "./lines.js";
 import { pastOf } from "./past.js";
 import { Plot } from "./plot.js";
-import { choices, query, stretch } from "./range.js";
+import { back, choices, query, stretch } from "./range.js";
 import { Readout, nameOf } from "./readout.js";
 import { detailAddress, groupsAddress, truthOf } from "./router.js";
 import { everyOf, lastText, needs, seconds, silenceOf } from "./streams.js";
@@ -162,15 +162,16 @@ export class Detail {
   async load() {
     this.#loading?.abort();
     const loading = this.#loading = new AbortController();
+    const asked = this.#query(), longest = Math.max(0, ...(this.#stream?.releases ?? []).map((r) => back(`-${r.release.split(".last_")[1]}`) ?? 0));
     let problem = "";
-    try {
-      await releases(this.#query(), (records) => {
+    try { // figures over the newest time begin before the range
+      await releases({ ...asked, from: asked.from && utc(seconds(asked.from) - longest) }, (records) => {
         this.#app.figures.merge(records);
         this.update();
       }, loading.signal);
       await this.#restore(loading.signal);
       await this.#compared(loading.signal);
-      await signals(this.#query(), this.#app.figures);
+      await signals(asked, this.#app.figures);
       this.update();
     } catch (error) {
       problem = error.message;
@@ -201,16 +202,13 @@ export class Detail {
     if (!found) return;
     this.#choose(stream);
     const every = everyOf(stream);
-    const lines = stream.releases.map((r, color) => ({ name: r.release, statistic: r.statistic, color: isWatch(r.statistic) ? 4 : color % 6, every, update: (r.total ?? r.active)?.update_seconds, plot: r.total && isQuantile(r) ? `/${r.from}` : r.release, figures: this.#app.figures.of(stream.stream, group, r.release) }))
+    const lines = stream.releases.map((r, color) => ({ name: r.release, statistic: r.statistic, color: isWatch(r.statistic) ? 4 : color % 6, every, total: r.total, update: (r.total ?? r.active)?.update_seconds, plot: r.total && isQuantile(r) ? `/${r.from}` : r.release, figures: this.#app.figures.of(stream.stream, group, r.release) }))
       .filter((line) => !this.#route.release || line.name === this.#route.release);
     this.#lines = lines;
     const newest = Math.max(...lines.map((line) => line.figures.at(-1)?.end ?? 0));
     const oldest = Math.min(...lines.map((line) => line.figures[0]?.start ?? newest));
     const [start, end] = this.#shown = stretch(this.#route, oldest, newest, every, pastOf(stream, group, newest));
-    for (const line of lines) {
-      const total = stream.releases.find((r) => r.release === line.name).total;
-      if (total) line.before = this.#totals?.line(total, line, start, end);
-    }
+    for (const line of lines) if (line.total) line.before = this.#totals?.line(line, start, end);
     this.#windows = windowsOf(lines, start, end);
     const noise = lines.filter((line) => isNoise(line, start, end));
     const watches = lines.filter((line) => isWatch(line.statistic)), figures = lines.filter((line) => !isWatch(line.statistic) && !noise.includes(line));
@@ -284,18 +282,18 @@ export class Detail {
 
   /** Arrows go from window to window; Enter picks one. */
   key(event) {
-    const n = this.#windows.length;
+    const ends = [...new Set(this.#windows.map((window) => window.end))], n = ends.length;
     if (n === 0) return false;
     if (event.key === "Enter") {
       if (event.target.closest?.("a, button, summary")) return false;
       this.#pick(this.#window, event.shiftKey);
       return true;
     }
-    const at = this.#windows.indexOf(this.#window);
+    const at = ends.indexOf(this.#window.end);
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: n - 1 }[event.key];
     if (to === undefined) return false;
     this.#keyed = true;
-    this.#point(this.#windows[Math.min(n - 1, Math.max(0, to))].end);
+    this.#point(ends[Math.min(n - 1, Math.max(0, to))]);
     this.#aim();
     return true;
   }
@@ -314,11 +312,16 @@ export class Detail {
 
   /** The window below the cursor, or the newest one. */
   get #window() {
-    return this.#windows.find((window) => window.end === this.#cursor) ?? this.#windows.at(-1);
+    return this.#endingAt(this.#cursor);
+  }
+
+  /** The shortest window that ends then: roll-ups and the newest time end with it. */
+  #endingAt(end) {
+    return this.#windows.findLast((window) => window.end === end) ?? this.#windows.at(-1);
   }
 
   #windowAt(at) {
-    return this.#windows.find((window) => window.end > at) ?? this.#windows.at(-1);
+    return this.#endingAt(this.#windows.find((window) => window.end > at)?.end);
   }
 
   #hover(at) {
@@ -374,7 +377,7 @@ export class Detail {
     return (Math.max(start, end - everyOf(this.#stream)) + end) / 2;
   }
 
-  /** Each figure has a plot of its own, and all watches one, and so have all quantiles of the distribution so far. Their times and the cursor are the same. */
+  /** Each figure has a plot of its own; all watches have one, and quantiles of the users so far. Times and cursor are the same. */
   #draw(name, lines, start, end) {
     if (!this.#plots.has(name)) {
       const host = h("div", { class: `plot ${name === "" ? "watches" : counts(lines[0].statistic) ? "counts" : "large"}`, role: "img" });

@@ -11,7 +11,8 @@ import { band, isTotal, isWatch, readable } from "./figures.js";
  * @property {import("./figures.js").Figure[]} figures oldest first
  * @property {number|null} every seconds from one window to the next; null: windows do not overlap
  * @property {number} [update] of a running total: seconds from one value to the next
- * @property {Object} [before] of a running total: the period before, as totals.js has it
+ * @property {Object} [total] of a running total: which periods it has, as the API says it
+ * @property {Object} [before] the period before, as totals.js has it
  */
 
 /** From when to when a figure is drawn: its window, or the newest part of one that overlaps the one before. */
@@ -43,13 +44,14 @@ export function beginnings(line, start, end) {
 
 /**
  * The values that the axis shows: every value and band that is no noise, and room around them, so that noise does not fill the plot. It
- * begins with 0 where that takes at most half of it.
+ * begins with 0 where that takes at most half of it. Several figures on one axis, such as p50 and p99, have a logarithmic one.
  * @param {Line[]} lines
- * @returns {[number, number]}
+ * @returns {[number, number, boolean?]} the last says that it is logarithmic
  */
 export function axisOf(lines, start, end) {
   const [low, high] = extent(lines, start, end);
   if (low > high) return [0, 1];
+  if (lines.length > 1 && low >= 0 && high > 0) return [Math.max(low, high / 1000) / 1.2, high * 1.2, true];
   if (low >= 0 && low <= high / 2) return [0, high * 1.1 || 1];
   const room = (high - low) / 2 || Math.abs(high) / 10;
   return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];

@@ -23,11 +23,12 @@ export function joined(stretches, alike = () => true) {
   return runs;
 }
 
-/** Where times and values are on the canvas: both scales are linear, and uPlot's own functions take much longer. */
+/** Where times and values are on the canvas: uPlot's own functions take much longer. */
 export function places(u) {
   const { bbox, scales } = u;
-  const across = bbox.width / (scales.x.max - scales.x.min), up = bbox.height / (scales.y.max - scales.y.min);
-  return { x: (at) => bbox.left + across * (at - scales.x.min), y: (value) => bbox.top + bbox.height - up * (value - scales.y.min) };
+  const { min, max, distr } = scales.y, on = (value) => distr === 3 ? Math.log(Math.max(value, min)) : value;
+  const across = bbox.width / (scales.x.max - scales.x.min), up = bbox.height / (on(max) - on(min));
+  return { x: (at) => bbox.left + across * (at - scales.x.min), y: (value) => bbox.top + bbox.height - up * (on(value) - on(min)) };
 }
 
 /** Fills below the lines: incidents, bands, and what is no figure to rely on. */
@@ -228,8 +229,8 @@ function picked(u, plot) {
 }
 
 /**
- * A dot in the middle of each window of a mode, which has no line, of each in which a figure on change was drawn, because between
- * those its line repeats the last value, and of the last one of a running total's period. A ring if it is rough. Many modes are smaller.
+ * A dot in the middle of a window: of a mode, which has no line, where a figure on change was drawn, and where a total's period ends. A ring
+ * if it is rough. Many modes are smaller.
  */
 function dots(u, plot, line, most) {
   const { ctx } = u, { x, y } = places(u);
@@ -277,15 +278,15 @@ function truth(u, plot) {
 
 /** Names stand where the lines end, as far as there is room, so that colour alone does not part them. */
 function names(u, plot, ctx, bbox) {
-  const height = 14 * pixels();
+  const height = 14 * pixels(), { y } = places(u);
   const ends = [];
   for (const line of plot.lines) {
     const last = visible(line, plot.start, plot.end).findLast((figure) => figure.status === "ok");
     if (plot.rows) ends.push({ line, y: bbox.top + (plot.lines.indexOf(line) + 0.5) * bbox.height / plot.lines.length });
     else if (last) {
       const [, , past] = line.before?.steps.at(-1) ?? [];
-      if (past !== undefined && !ends.some(({ name }) => name)) ends.push({ line, name: line.before.name, y: u.valToPos(past, "y", true) });
-      ends.push({ line, y: u.valToPos(last.quality === "noise" ? (plot.axis[0] + plot.axis[1]) / 2 : last.value, "y", true) });
+      if (past !== undefined && !ends.some(({ name }) => name)) ends.push({ line, name: line.before.name, y: y(past) });
+      ends.push({ line, y: y(last.quality === "noise" ? (plot.axis[0] + plot.axis[1]) / 2 : last.value) });
     }
   }
   ends.splice(Math.floor(bbox.height / height));

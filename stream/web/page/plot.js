@@ -8,9 +8,8 @@ import { above, below, color, places } from "./paint.js";
 import { strips } from "./strips.js";
 
 /**
- * The pieces of a line, in pixels: each value goes up to the next time, because a figure belongs to all of its window, and
- * where there is none, there is no line. A piece that follows one of the other column, solid or dashed, joins it. Values of windows that are narrower than the line fall together: their piece
- * reaches from the least of them to the greatest. Nothing joins what is on both sides of a time at which the line begins anew.
+ * The pieces of a line, in pixels. A value lasts until the next time, and where there is none, there is no line. A piece joins the one
+ * before, solid or dashed, unless the line begins anew there. Windows narrower than the line fall together: from the least value to the greatest.
  * @returns {{left: number, right: number, top: number, bottom: number, before: Object|null}[]}
  */
 function pieces(u, series, other, width, anew) {
@@ -92,7 +91,7 @@ export class Plot {
 
   /**
    * @param {HTMLElement} host which says how large the plot is
-   * @param {{small?: boolean, rows?: boolean, unit?: string, hover?: (at: number|null) => void, mouse?: () => boolean, pick?: (at: number) => void, range?: (start: number, end: number, shift: boolean) => void}} options
+   * @param {{small?: boolean, rows?: boolean, hover?: (at: number|null) => void, mouse?: () => boolean, pick?: (at: number) => void, range?: (start: number, end: number, shift: boolean) => void}} options
    */
   constructor(host, options) {
     this.host = host;
@@ -107,7 +106,7 @@ export class Plot {
   /** Shows lines between two times, on an axis. */
   show(lines, start, end, axis, extras = {}) {
     const same = (line, i) => ["name", "color", "statistic"].every((key) => line[key] === this.lines[i][key]);
-    const again = this.#u && lines.length === this.lines.length && lines.every(same) && Boolean(extras.smoothed) === Boolean(this.extras.smoothed);
+    const again = this.#u && lines.length === this.lines.length && lines.every(same) && Boolean(extras.smoothed) === Boolean(this.extras.smoothed) && axis[2] === this.axis[2];
     Object.assign(this, { lines, start, end, axis, extras });
     this.#stale = true;
     if (!again) this.#drop();
@@ -191,7 +190,7 @@ export class Plot {
       padding: small ? [2, 0, 2, () => this.gutter] : [this.rows ? 0 : 14, () => this.#narrow ? 52 : 76, 0, 0],
       legend: { show: false },
       cursor: small ? { show: false } : { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false, dist: 6 }, sync: { key: "detail" }, bind: { mouseleave: heeds } },
-      scales: { x: { range: () => [this.start, this.end] }, y: { range: () => this.axis } },
+      scales: { x: { range: () => [this.start, this.end] }, y: { range: () => this.axis, distr: this.axis[2] ? 3 : 1 } },
       axes: small ? [{ show: false }, { show: false }] : this.#axes(),
       hooks: {
         drawAxes: [(u) => this.rows ? strips(u, this) : below(u, this)],
@@ -255,11 +254,12 @@ export class Plot {
   }
 
   #axes() {
+    const log = this.axis[2] && { splits: () => this.#steps().filter((at) => at >= this.axis[0] && at <= this.axis[1]), filter: (u, splits) => splits };
     const common = { stroke: () => color("quiet"), grid: { stroke: () => color("grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
-    if (this.rows) return [{ show: false }, { ...common, grid: { show: false }, values: (u, splits) => splits.map(() => ""), size: () => this.#narrow ? 42 : 58 }];
+    if (this.rows) return [{ show: false }, { ...common, grid: { show: false }, values: (u, splits) => splits.map(() => ""), size: () => this.#narrow ? 52 : 58 }];
     return [
       { ...common, values: (u, splits, axis, space, step) => splits.map((at) => u.valToPos(at, "x") < 20 ? "" : mark(at, step)), space: 80, size: 28 },
-      { ...common, values: (u, splits) => splits.map((value) => value === 0 ? "0" : rounded(value)), incrs: () => this.#steps(), size: () => this.#narrow ? 42 : 58, space: 36 },
+      { ...common, values: (u, splits) => splits.map((value) => value === 0 ? "0" : rounded(value)), incrs: () => this.#steps(), size: () => this.#narrow ? 52 : 58, space: 36, ...log },
     ];
   }
 }

@@ -13,7 +13,7 @@ export const choices = (every) => [[`${usual} windows`, undefined], ...["1h", "1
 const units = { m: 60, h: 3600, d: 86400 };
 
 /** Seconds of a range such as -1h; undefined if it is none. */
-function back(text) {
+export function back(text) {
   const [, number, unit] = /^-(\d+)([mhd])$/.exec(text ?? "") ?? [];
   return unit ? number * units[unit] : undefined;
 }
@@ -43,12 +43,8 @@ export function query({ from, to }, past, newest, every) {
 export const beginning = (most, oldest, end, every) => end - Math.min(most, Math.max(1, (end - oldest) / every)) * every;
 
 /**
- * From when to when is shown.
- * @param {{from?: string, to?: string}} route
+ * From when to when is shown. The others are those of query.
  * @param {number} oldest the start of the oldest window that is known
- * @param {number} newest the end of the newest one
- * @param {number} every seconds from window to window
- * @param {number|null} past from when on what was before a silence is shown
  */
 export function stretch({ from, to }, oldest, newest, every, past) {
   if (from === "all") return [oldest, newest];

@@ -31,7 +31,7 @@ export class Readout {
    */
   show(stream, totals, lines, window, app, pointed) {
     say(this.#when, window ? `${pointed ? "Window" : "Newest window"} ${windowText(window)}` : "No window in this range.", window ? `${utc(window.start)} – ${utc(window.end)}` : "");
-    const shown = window ? lines : [], of = (line) => window.figures.find((f) => f.release === line.name);
+    const shown = window ? lines : [], of = (line) => line.figures.findLast((f) => f.end === window.end); // that of the newest hour begins earlier
     const main = shown.find((line) => line.name === mainRelease(stream)) ?? shown.find((line) => !isWatch(line.statistic)) ?? shown[0];
     const value = (line) => this.#value(stream, totals, line, of(line), app, pointed, line === main);
     this.#main.hidden = !main;

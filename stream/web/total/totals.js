@@ -81,11 +81,11 @@ export class Totals {
   #loaded = new Map(); // from when to when, by series and comparison
 
   /** The line of a total in the period before, below the times of this one: [[from, end, value, since], …]. Noise has none. */
-  line(total, line, start, end) {
-    const [[name, step]] = earlier[total.since];
+  line(line, start, end) {
+    const [[name, step]] = earlier[line.total.since];
     const found = [];
     for (const figure of visible(line, start, end)) {
-      const then = past({ total }, line.figures, figure, step);
+      const then = past(line, line.figures, figure, step);
       if (then && then.quality !== "noise") found.push([from(line, figure), figure.end, then.value, then.since]);
     }
     return { name, steps: found, draw: (ctx, place) => faint(ctx, found, place) };

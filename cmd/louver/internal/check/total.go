@@ -119,13 +119,13 @@ func (e totalErrors) text(unit string) string {
 		cli.WithUnit(e.Most.String(), unit))
 }
 
-// totalText says what a total counts.
+// totalText says what a total counts: users, or visits if a user may count in several windows.
 func totalText(t *config.Total, unit string) string {
-	most := "each once"
-	if m := t.Query.MaxTotal; m != nil {
-		most = fmt.Sprintf("each in at most %s", cli.Plural(m.IntPart(), "window"))
-	}
 	q := t.Query
+	what, most := q.Unit(unit), "each once"
+	if m := q.MaxTotal; m != nil && what == "visits" {
+		most = fmt.Sprintf("of each user in at most %s", cli.Plural(m.IntPart(), "window"))
+	}
 	switch {
 	case q.Statistic == mechanisms.Histogram:
 		first := ""
@@ -136,17 +136,17 @@ func totalText(t *config.Total, unit string) string {
 		if t.Mechanism != nil {
 			buckets = cli.Plural(int64(t.Mechanism.Buckets.Len()), "bucket")
 		}
-		return fmt.Sprintf("counts users in %s%s, %s", buckets, first, most)
+		return fmt.Sprintf("counts %s in %s%s, %s", what, buckets, first, most)
 	case q.Statistic == mechanisms.Sum:
 		return fmt.Sprintf("adds up values, of one user at most %s", cli.WithUnit(q.MaxTotal.String(), unit))
 	case q.Above == nil && q.Below == nil:
-		return "counts users, " + most
+		return fmt.Sprintf("counts %s, %s", what, most)
 	case q.Below == nil:
-		return fmt.Sprintf("counts users with a value above %s, %s", q.Above, most)
+		return fmt.Sprintf("counts %s with a value above %s, %s", what, q.Above, most)
 	case q.Above == nil:
-		return fmt.Sprintf("counts users with a value below %s, %s", q.Below, most)
+		return fmt.Sprintf("counts %s with a value below %s, %s", what, q.Below, most)
 	}
-	return fmt.Sprintf("counts users with a value between %s and %s, %s", q.Above, q.Below, most)
+	return fmt.Sprintf("counts %s with a value between %s and %s, %s", what, q.Above, q.Below, most)
 }
 
 // sinceText says since when a total counts.
@@ -170,8 +170,8 @@ func (x totalReport) print(w *bytes.Buffer, expected int64) {
 	}
 	fmt.Fprintf(w, "    error%s, 95 %%: %s\n", of, x.Errors.text(x.unit))
 	for _, q := range x.Quantiles {
-		fmt.Fprintf(w, "    %s is noise below about %s so far, and useful from about %s on; at the end of the %s\n",
-			q.Release, users(q.Rough), users(q.Useful), period.Unit(x.Since).Noun())
+		fmt.Fprintf(w, "    %s is noise below about %d %s so far, and useful from about %d %[3]s on; at the end of the %[5]s\n",
+			q.Release, q.Rough, x.unit, q.Useful, period.Unit(x.Since).Noun())
 	}
 	noun := period.Unit(x.Since).Noun()
 	fmt.Fprintf(w, "    costs one user %s in each %s, however many values it has", x.each, noun)

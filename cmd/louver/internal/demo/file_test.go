@@ -133,7 +133,7 @@ func TestDemoFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		low, high, users, outside := want.figures(end, 100_000)
-		name := strings.TrimPrefix(f[1], "demo//")
+		name := strings.TrimPrefix(f[1], "demo/")
 		if l, ok := low[name]; ok && (value < l || value > high[name]) || name == "users" && value != users ||
 			name == "outside" && value != outside {
 			t.Errorf("%s, want %d users, %d outside, quantiles of %v to %v", line, users, outside, low, high)

@@ -105,7 +105,7 @@ func (p picture) line(b *strings.Builder, r outputs.Record, truth string) {
 	if p.sim != nil && p.sim.incident == r.Group {
 		note = "incident"
 	}
-	name := r.Key()
+	name := r.Label()
 	if strings.ContainsAny(name, " \t") {
 		name = strconv.Quote(name)
 	}

@@ -111,7 +111,7 @@ func TestWatchLineOfAList(t *testing.T) {
 	if err := newWatchLines(&cli.App{Out: &out}, nil).print(r); err != nil {
 		t.Fatal(err)
 	}
-	want := "2026-11-20T08:15:00Z  web//daily  214 groups      on the list              -       ε 12.5 of 24\n"
+	want := "2026-11-20T08:15:00Z  web/daily  214 groups      on the list              -       ε 12.5 of 24\n"
 	if out.String() != want {
 		t.Errorf("%q; want %q", out.String(), want)
 	}

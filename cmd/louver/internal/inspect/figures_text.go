@@ -53,12 +53,12 @@ func newWatchLines(app *cli.App, streams []*config.Stream) *watchLines {
 	return l
 }
 
-// name returns the series of a figure. On a terminal the line above names the stream.
+// name returns the series of a figure, without an empty group. On a terminal the line above names the stream.
 func (l *watchLines) name(r outputs.Record) string {
 	if l.live {
 		return strings.TrimPrefix(r.Group+"/"+r.Release, "/")
 	}
-	return r.Key()
+	return r.Label()
 }
 
 // widestName is how wide the column of names becomes for names that are found: longer ones stand out.

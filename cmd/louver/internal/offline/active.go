@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -13,6 +14,7 @@ import (
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
@@ -27,17 +29,21 @@ type seenLately struct {
 	of       *config.Active
 	schedule windows.Schedule
 	lost     budget.Limit // what any day costs, at the δ at which it is told
+	days     int64        // in all, the last one begun
+	all      cost.Loss    // what they cost together
 	json     bool
 }
 
 // active prints a number of active users of a file.
 func (c *ReleaseCommand) active(app *cli.App) error {
-	if c.Value == "" && c.Contribution == string(windows.Last) {
-		c.Contribution = string(windows.Count) // a row makes a user active, whatever is in it
-	}
+	c.seen()
 	d, err := c.lately()
 	if err != nil {
 		return cli.UsageError(err)
+	}
+	if d.days > 1 {
+		app.Say("louver: from %s to %s these are %d days, which cost one user at most %s together", stamp(d.schedule.Start),
+			stamp(d.schedule.End), d.days, d.all)
 	}
 	bags, err := c.windowed(app, d.schedule)
 	if err != nil {
@@ -79,6 +85,12 @@ func (c *ReleaseCommand) lately() (*seenLately, error) {
 	}
 	lost := cli.Alone(delta, d.of.Cost().Items...)
 	d.lost = budget.Limit{Epsilon: lost.Epsilon, Delta: lost.Delta, Per: config.Day}
+	d.days = (d.schedule.End - d.schedule.Start + int64(config.Day) - 1) / int64(config.Day)
+	together := slices.Clone(d.of.Cost().Items)
+	for i := range together {
+		together[i].Times *= d.days
+	}
+	d.all = cli.Alone(delta, together...)
 	return d, nil
 }
 

@@ -35,6 +35,13 @@ func (c *valueFlags) where() feed.WhereFlag { return feed.WhereFlag{Where: c.Whe
 // counts reports whether rows are counted, whatever their values.
 func (c *valueFlags) counts() bool { return c.Contribution == string(windows.Count) }
 
+// seen makes a row count for its user, whatever is in it, if a number of users is asked for without a column of values.
+func (c *valueFlags) seen() {
+	if c.Value == "" && c.Contribution == string(windows.Last) {
+		c.Contribution = string(windows.Count)
+	}
+}
+
 // adding checks what a user adds up to. The stream says how rows are read and what their totals are on the grid.
 func (c *valueFlags) adding(grid *mechanisms.Grid) (*config.Stream, error) {
 	s := &config.Stream{Contribution: windows.Policy(c.Contribution), Grid: grid}

@@ -72,7 +72,7 @@ time of --from:
 
   louver release --since midnight --zone Europe/Berlin --update 15m \
     --epsilon 1 --from 2026-11-20T12:00:00Z \
-    --user id --value ms --time time requests.csv
+    --user id --time time requests.csv
 
 With --statistic histogram it is the distribution so far: each value is a line for each bucket.
 

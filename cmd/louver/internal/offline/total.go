@@ -44,6 +44,9 @@ func (f totalFlags) misplacedTotal() string {
 
 // total prints a running total of a file.
 func (c *ReleaseCommand) total(app *cli.App) error {
+	if c.Statistic == "" || c.Statistic == string(mechanisms.Count) {
+		c.seen()
+	}
 	of, schedule, err := c.totalling()
 	if err != nil {
 		return cli.UsageError(err)
