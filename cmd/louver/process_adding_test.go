@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"syscall"
 	"testing"
@@ -44,11 +45,11 @@ type adding struct {
 	seen       map[string][]sentEvent // what an input held before it lost something
 	file       string
 	start, end time.Time
-	edited     bool
 	processes  []*addingProcess
-	silent     time.Time // up to then nothing is sent to the input that loses records
+	silent     bool // nothing is sent to the input that loses records
 	sequence   int
-	killed     int
+	faults     map[string]int // how often each was inflicted
+	gone       map[int]bool   // events that the input lost before it was deleted
 	// Windows may be incomplete that begin in these spans: by stream, from when parts or records were lost until it had to
 	// be known, and max_future.
 	lost map[string][][2]time.Time
@@ -73,7 +74,7 @@ func TestFiguresAddUpToWhatWasSent(t *testing.T) {
 	appended := map[string]string{"message.timestamp.type": "LogAppendTime"}
 	a := &adding{t: t, broker: b, random: rand.New(rand.NewPCG(41, 1)), output: b.Topic(t, 1, nil), partitions: 3,
 		input: b.Topic(t, 3, appended), past: b.Topic(t, 3, appended), lossy: b.Topic(t, 3, appended),
-		lost: map[string][][2]time.Time{}, seen: map[string][]sentEvent{}}
+		lost: map[string][][2]time.Time{}, seen: map[string][]sentEvent{}, faults: map[string]int{}, gone: map[int]bool{}}
 	a.start = time.Now().UTC().Truncate(liveSize)
 	a.backlog()
 	a.start = time.Now().UTC().Truncate(liveSize).Add(4 * liveSize)
@@ -86,7 +87,8 @@ func TestFiguresAddUpToWhatWasSent(t *testing.T) {
 	once := []struct {
 		after time.Duration
 		do    func()
-	}{{length / 6, a.edit}, {length / 4, a.grow}, {length / 3, a.deletePartials}}
+	}{{length / 6, func() { a.edit(2) }}, {length / 4, a.grow}, {length / 3, a.deletePartials},
+		{length * 5 / 12, func() { a.edit(3) }}}
 	if length >= 3*time.Minute {
 		once = append(once, struct {
 			after time.Duration
@@ -112,7 +114,7 @@ func TestFiguresAddUpToWhatWasSent(t *testing.T) {
 }
 
 // yaml is the streams file. The third stream has a policy that is edited. ε is so high that the chance of any noise in
-// a figure is below e^-50: the scale is 20,000 / ε.
+// a figure is below e^-40: the scale is at most 25,000 / ε.
 func (a *adding) yaml(policy string, revision int) string {
 	text := fmt.Sprintf("version: 1\nrevision: %d\nbudgets:\n  - {name: sums, epsilon: 1e15, per: 24h}\n"+
 		"  - {name: counts, epsilon: 1e15, per: 24h}\nstreams:\n", revision)
@@ -126,17 +128,21 @@ func (a *adding) yaml(policy string, revision int) string {
 		{"edited", policy, values, "sums", a.input, a.start, a.end},
 		{"backlog", "sum", values, "sums", a.past, past, past.Add(addingBacklog * liveSize)},
 		{"lossy", "sum", values, "sums", a.lossy, a.start, a.end}} {
+		upper := 20_000
+		if s.name == "edited" && revision > 2 {
+			upper = 25_000
+		}
 		text += fmt.Sprintf(`  - name: %s
     input: {topic: %s, user: user, %stime: time, group: group, max_future: %s}
     groups: [eu, us, %s]
     max_groups: 3
-    bounds: {lower: 0, upper: 20000, step: 1}
+    bounds: {lower: 0, upper: %d, step: 1}
     window: {size: %s, grace: %s, start: %s, end: %s}
     contribution: %s
     releases: [{name: total, statistic: sum, clip: none, epsilon: 1000000}]
     output: {topic: %s}
     budget: %s
-`, s.name, s.input, s.value, addingAhead, addingLate, liveSize, liveGrace, s.start.Format(time.RFC3339),
+`, s.name, s.input, s.value, addingAhead, addingLate, upper, liveSize, liveGrace, s.start.Format(time.RFC3339),
 			s.end.Format(time.RFC3339), s.policy, a.output, s.budget)
 	}
 	return text
@@ -168,22 +174,24 @@ func (a *adding) harm(fault int) {
 		p.Signal(a.t, syscall.SIGSTOP)
 		a.traffic(time.Now().Add(addingSession + time.Duration(a.random.IntN(3000))*time.Millisecond))
 		p.Signal(a.t, syscall.SIGCONT)
+		a.faults["frozen and thawed"]++
 		return
 	}
 	p.Signal(a.t, syscall.SIGKILL)
 	_ = kafkatest.Receive(a.t, "a process ends", p.ended) // it was killed
-	a.killed++
+	a.faults["kill -9"]++
 	a.traffic(time.Now().Add(time.Duration(a.random.IntN(2000)) * time.Millisecond))
 	a.processes = append(a.processes[:i], a.processes[i+1:]...)
 	a.run()
 }
 
-// edit turns the stream that takes the last value to the sum.
-func (a *adding) edit() {
-	if err := os.WriteFile(a.file, []byte(a.yaml("sum", 2)), 0o600); err != nil {
+// edit writes another revision of the file. The second turns the stream that takes the last value to the sum, and the
+// third gives it other bounds.
+func (a *adding) edit(revision int) {
+	if err := os.WriteFile(a.file, []byte(a.yaml("sum", revision)), 0o600); err != nil {
 		a.t.Fatal(err)
 	}
-	a.edited = true
+	a.faults["edits"]++
 	a.processes[0].Signal(a.t, syscall.SIGHUP)
 }
 
@@ -198,8 +206,9 @@ func (a *adding) deletePartials() {
 	for _, p := range a.processes {
 		p.Signal(a.t, syscall.SIGKILL)
 		_ = kafkatest.Receive(a.t, "a process ends", p.ended) // it was killed
-		a.killed++
+		a.faults["kill -9"]++
 	}
+	a.faults["partials deleted"]++
 	n := len(a.processes)
 	a.processes = nil
 	messages := a.broker.Consume(a.t, names.Partials(), place)
@@ -220,6 +229,7 @@ func (a *adding) deletePartials() {
 // grow gives the input another partition, into which events come at once. They are late until all know of it.
 func (a *adding) grow() {
 	a.partitions++
+	a.faults["partitions added"]++
 	kafkatest.Await(a.t, "another partition", func() bool { // a busy broker refuses that now and then
 		a.grown = time.Now()
 		res, err := a.broker.Conn.Client.CreatePartitions(kafkatest.Context(a.t), &kafka.CreatePartitionsRequest{
@@ -234,24 +244,48 @@ func (a *adding) recreate(configs map[string]string) {
 	since := time.Now().UTC()
 	a.broker.DeleteTopic(a.t, a.lossy)
 	a.broker.CreateTopic(a.t, a.lossy, 3, configs)
+	a.faults["inputs made anew"]++
 	a.lose(since)
 }
 
 // truncate takes the records of some seconds from the end of an input, as an election of a leader that lacks them does.
-// For a while nothing comes: nobody notices if there are as many new records before anybody asks.
+// Nothing comes until the readers of all partitions have noticed: nobody can if there are as many new records before
+// anybody asks.
 func (a *adding) truncate() {
 	a.broker.Stop(a.t)
 	restore := a.broker.Save(a.t, a.lossy)
 	a.broker.Start(a.t)
 	a.traffic(time.Now().Add(5 * time.Second))
+	a.silent = true
+	a.traffic(time.Now().Add(5 * time.Second)) // all is read
 	a.remember()
 	since := time.Now().UTC()
 	a.broker.Stop(a.t)
 	restore()
 	a.broker.Start(a.t)
-	a.silent = time.Now().Add(addingNotices / 2)
+	for _, e := range a.seen[a.lossy] {
+		a.gone[e.ID] = true
+	}
+	for _, e := range a.consume(a.lossy, 3) {
+		delete(a.gone, e.ID)
+	}
+	kafkatest.Await(a.t, "the input is noticed to be shorter in three partitions", func() bool {
+		a.traffic(time.Now().Add(time.Second))
+		noticed := map[string]bool{}
+		for _, p := range a.processes {
+			for _, m := range addingShorter.FindAllStringSubmatch(p.Log.String(), -1) {
+				noticed[m[1]] = true
+			}
+		}
+		return len(noticed) == 3
+	})
+	a.silent = false
+	a.faults["inputs cut off"]++
 	a.lose(since)
 }
+
+// addingShorter is what a process says when a partition has lost its newest records.
+var addingShorter = regexp.MustCompile(`records are lost: .*"partition": (\d+).*ends before the position`)
 
 // lose notes that the input of the stream lossy has lost something since a moment: windows of then have lost records,
 // and those that begin until it is noticed may have.
@@ -265,11 +299,12 @@ func (a *adding) remember() {
 	a.seen[a.lossy] = append(a.seen[a.lossy], a.consume(a.lossy, 3)...)
 }
 
-// backlog sends the events of windows that are over: sixty for each, of as many users.
+// backlog sends the events of windows that are over: 120 for each, of as many users. In each partition they need twice
+// the memory that the bags may take.
 func (a *adding) backlog() {
 	a.start = a.start.Add(4 * liveSize) // as the streams file will have it
 	for w := range addingBacklog {
-		records := make([]txn.Record, 60)
+		records := make([]txn.Record, 120)
 		for i := range records {
 			records[i].Value = a.event(fmt.Sprint("u", w, "-", i), a.start.Add(-time.Duration(w+4)*liveSize))
 		}
@@ -287,7 +322,7 @@ func (a *adding) traffic(until time.Time) {
 			records[i].Value = a.event(fmt.Sprint("u", a.random.IntN(200)), time.Now().UTC())
 		}
 		a.broker.Produce(a.t, a.input, a.random.IntN(a.partitions), records...)
-		if time.Now().After(a.silent) {
+		if !a.silent {
 			a.broker.Produce(a.t, a.lossy, a.random.IntN(3), txn.Record{Value: a.event("u", time.Now().UTC())})
 		}
 	}
@@ -385,7 +420,7 @@ func (a *adding) await() (figures []record.Value) {
 }
 
 // sent reads the inputs. An event is sure to count if the broker had it half a second before its window was due, or
-// before the processes started, and not at all sure otherwise.
+// before the processes started, and not at all sure otherwise, nor if the brokers lost it: nobody may have read it.
 func (a *adding) sent() (by map[addingWindow]*expected, events, late int) {
 	by = map[addingWindow]*expected{}
 	for input, partitions := range map[string]int{a.input: a.partitions, a.past: 3, a.lossy: 3} {
@@ -404,7 +439,7 @@ func (a *adding) sent() (by map[addingWindow]*expected, events, late int) {
 			}
 			due := w.start.Add(liveSize + liveGrace)
 			fresh := input == a.input && e.partition >= 3 && e.logged.Before(a.grown.Add(addingNotices))
-			if fresh || input != a.past && e.logged.After(due.Add(-500*time.Millisecond)) {
+			if a.gone[e.ID] || fresh || input != a.past && e.logged.After(due.Add(-500*time.Millisecond)) {
 				late++
 				x.mayEvents++
 				x.maySum += e.Value
@@ -491,6 +526,6 @@ func (a *adding) judge(figures []record.Value) {
 	}
 	a.t.Logf("%d events in the inputs, %d of them late or perhaps late; %d figures: %d are exactly the input's, %d of "+
 		"them of the backlog; %d of which the late events leave a choice, %d of last values before the edit, incomplete %v; "+
-		"complete windows count %v events, %d were in time; %d times kill -9", events, late, len(figures), exact, backlog,
-		between, lasts, incomplete, counted, inTime, a.killed)
+		"complete windows count %v events, %d were in time; faults %v, %d events cut off", events, late, len(figures), exact,
+		backlog, between, lasts, incomplete, counted, inTime, a.faults, len(a.gone))
 }

@@ -206,3 +206,15 @@ func TestMarksNameTheOneBefore(t *testing.T) {
 		}
 	})
 }
+
+// Two of 16 numbers of 32 bits are the same with a probability of 16·15/2 / 2^32 = 3e-8.
+func TestLeapsDiffer(t *testing.T) {
+	seen := map[int64]bool{}
+	for range 16 {
+		l := leap()
+		if l < 1 || seen[l] {
+			t.Errorf("numbers grow by %d; want a positive number that no other worker draws", l)
+		}
+		seen[l] = true
+	}
+}
