@@ -27,7 +27,7 @@ func Value(r outputs.Record) string {
 	}
 	band, ok := r.Band()
 	switch {
-	case !ok || r.Held():
+	case !ok:
 		return WithUnit(Rounded(value, 0), r.Unit)
 	case band.Even(value):
 		return WithUnit(Rounded(value, band.High-value), r.Unit)

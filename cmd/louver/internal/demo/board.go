@@ -22,6 +22,7 @@ type board struct {
 	// streams whose windows are not all shown; those of a turn run side by side
 	turns   [][]*config.Stream
 	next    windows.Window                                     // of the first turn
+	shown   map[string]bool                                    // the series that windows need
 	waiting map[string]map[time.Time]map[string]outputs.Record // by stream, window end, series
 	spent   map[string]decimal.Decimal                         // by stream
 	count   int
@@ -38,7 +39,18 @@ func newBoard(streams []*config.Stream, show func(picture), over func()) *board 
 			turns = append(turns, []*config.Stream{s})
 		}
 	}
-	return &board{show: show, over: over, turns: turns, next: first(turns[0]),
+	shown := map[string]bool{}
+	for _, turn := range turns {
+		for _, s := range turn {
+			for _, key := range slices.Concat(series(s), watchKeys(s)) {
+				shown[key] = true
+			}
+		}
+		if turn[0].Window.End == 0 {
+			break // the next turn never comes
+		}
+	}
+	return &board{show: show, over: over, turns: turns, next: first(turns[0]), shown: shown,
 		waiting: map[string]map[time.Time]map[string]outputs.Record{}, spent: map[string]decimal.Decimal{}}
 }
 
@@ -69,8 +81,12 @@ func series(s *config.Stream) (keys []string) {
 	return keys
 }
 
-// add adds a figure, and shows the windows that it completes.
+// add adds a figure, and shows the windows that it completes. Others, such as those of all groups together, may come
+// after their window is complete.
 func (b *board) add(r outputs.Record) {
+	if !b.shown[r.Key()] {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ends := b.waiting[r.Stream]

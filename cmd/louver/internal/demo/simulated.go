@@ -46,6 +46,8 @@ type simulation struct {
 	told     []toldWindow                // the newest windows
 	pages    map[string]outputs.Record   // the newest figure of each group that was found
 	requests outputs.Record              // the newest figure of all requests
+	active   outputs.Record              // the newest number of active users
+	today    map[string]outputs.Record   // by release, the newest quantiles so far
 	price    cost.Loss                   // of the newest window
 
 	again redraws
@@ -95,7 +97,7 @@ func (s *simulation) streams(context.Context, func(string)) ([]*config.Stream, e
 	}
 	s.stream = file.Streams[0]
 	from := windows.NextBoundary(s.begins.Add(-s.before).UnixNano(), s.stream.Window.Every)
-	s.pages = map[string]outputs.Record{}
+	s.pages, s.today = map[string]outputs.Record{}, map[string]outputs.Record{}
 	s.of, s.due = map[string]windows.Schedule{}, map[string]windows.Window{}
 	for _, st := range file.Streams {
 		st.Window.StartNow, st.Window.Start = false, from
@@ -171,6 +173,10 @@ func (s *simulation) published(r outputs.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case r.Active != "":
+		s.active = r
+	case r.Final != nil && r.From != "":
+		s.today[r.Release] = r
 	case r.Stream != s.stream.Name && r.Statistic == string(mechanisms.Count):
 		s.pages[r.Group] = r
 	case r.Statistic == string(mechanisms.Sum):
@@ -182,7 +188,8 @@ func (s *simulation) published(r outputs.Record) {
 	}
 }
 
-// beside tells of the newest figures of the other streams: of the groups that were found, and of all requests.
+// beside tells of the newest figures of the other streams: of the groups that were found, of all requests, of active
+// users and of the quantiles so far today.
 func (s *simulation) beside() (lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,6 +212,20 @@ func (s *simulation) beside() (lines []string) {
 	if r := s.requests; r.Value != nil {
 		lines = append(lines, "All requests, in the hour to "+r.WindowEnd.UTC().Format(minutes)+": "+cli.Value(r)+" "+
 			cli.BoundInWords(r)+".")
+	}
+	if r := s.active; r.Value != nil {
+		lines = append(lines, "Users seen in the hour to "+r.WindowEnd.UTC().Format(minutes)+": "+cli.Value(r)+" "+
+			cli.BoundInWords(r)+".")
+	}
+	all = nil
+	for _, name := range slices.Sorted(maps.Keys(s.today)) {
+		if r := s.today[name]; r.Value != nil {
+			newest = r.WindowEnd
+			all = append(all, name+" "+cli.Value(r))
+		}
+	}
+	if len(all) > 0 {
+		lines = append(lines, "So far today, to "+newest.UTC().Format(minutes)+": "+strings.Join(all, ", ")+".")
 	}
 	return lines
 }

@@ -36,7 +36,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// The demo's terminal tells of pages that were found, and of all requests with their error.
+// The demo's terminal tells of pages that were found, of all requests and active users with their errors, and of the
+// quantiles so far today.
 func TestFiguresOfOtherStreams(t *testing.T) {
 	end := time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC)
 	figure := func(stream, group, statistic, unit, value string, off int64) outputs.Record {
@@ -46,15 +47,26 @@ func TestFiguresOfOtherStreams(t *testing.T) {
 		return outputs.Record{Stream: stream, Group: group, Statistic: statistic, Unit: unit, Value: &of, Status: "ok",
 			WindowEnd: end, Quality: "useful", BandFields: &record.BandFields{Low: &low, High: &high}}
 	}
-	s := &simulation{stream: demoStream(t, string(simulate.Streams())), pages: map[string]outputs.Record{}}
+	s := &simulation{stream: demoStream(t, string(simulate.Streams())), pages: map[string]outputs.Record{},
+		today: map[string]outputs.Record{}}
 	if got := s.beside(); got != nil {
 		t.Errorf("before the first figures it says %q", got)
 	}
 	s.published(figure("demo-pages", "/search", "count", "users", "5012", 196))
 	s.published(figure("demo-requests", "", "sum", "requests", "61234", 1797))
 	s.published(figure("demo-latency", "eu", "count", "users", "5000", 100))
+	active := figure("demo-today", "", "count", "users", "54512", 574)
+	active.Active = "1h"
+	s.published(active)
+	for name, value := range map[string]string{"p99_today": "820", "p50_today": "128"} {
+		r := figure("demo-today", "", "quantile", "ms", value, 20)
+		r.Release, r.From, r.Final = name, "so_far", new(false)
+		s.published(r)
+	}
 	want := []string{"Pages that were found, in the hour to 14:00: /search 5010 users.",
-		"All requests, in the hour to 14:00: 61200 requests (59400–63100)."}
+		"All requests, in the hour to 14:00: 61200 requests (59400–63100).",
+		"Users seen in the hour to 14:00: 54500 users (53900–55100).",
+		"So far today, to 14:00: p50_today 128 ms, p99_today 820 ms."}
 	if d := cmp.Diff(want, s.beside()); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
