@@ -60,9 +60,6 @@ type GroupActive struct {
 	Raw     *decimal.Decimal `json:"raw,omitempty"`
 }
 
-// activeDay is the time in which one leaf is paid for.
-const activeDay = 24 * time.Hour
-
 // Strategy returns the strategy by which numbers are drawn.
 func (c *Active) Strategy() (running.Active, error) {
 	return mechanisms.NewActiveStrategy(c.Release.Mechanism, c.Leaves, c.Among, c.Release.Epsilon)
@@ -75,12 +72,6 @@ func (c *Active) publishes(_ Continual, e Entry, _ string) bool { return c.Finis
 
 // charged implements leafwise.
 func (c *Active) charged(e Entry) bool { return c.Finishes(e) }
-
-// cap is what the leaves of an instance are charged under. Instances of one budget differ in their numbers, and those
-// of several budgets in when they began.
-func (c *Active) cap(name string, number int64) budget.Cap {
-	return budget.Cap{Count: 1, Per: activeDay, Era: c.Since.Unix(), Lane: fmt.Sprintf("%s/%d", name, number)}
-}
 
 func (c *Active) leaf() (number int64, since record.Second) { return c.Leaf, c.Since }
 
@@ -138,8 +129,8 @@ func (c *Active) check(s Continual, e Entry) error {
 		return err
 	}
 	switch {
-	case c.Seconds < 1 || c.Seconds > int64(activeDay/time.Second) || c.Windows < 1 || c.Update < 1 ||
-		c.Leaves != (int64(activeDay/time.Second)+c.Update-1)/c.Update || c.Among < 0 || c.AtOnce < 0:
+	case c.Seconds < 1 || c.Seconds > int64(leafDay/time.Second) || c.Windows < 1 || c.Update < 1 ||
+		c.Leaves != (int64(leafDay/time.Second)+c.Update-1)/c.Update || c.Among < 0 || c.AtOnce < 0:
 		return fmt.Errorf("%d leaves of %d s, and %d windows of %d s; want positive numbers, and the leaves of a day",
 			c.Leaves, c.Update, c.Windows, c.Seconds)
 	case c.Among > 0 && (c.Among != int64(len(e.Groups)) || c.AtOnce != s.Cost[0].Times):
@@ -219,6 +210,8 @@ type activeBook struct {
 
 	strategy running.Active // once it is needed
 }
+
+func (b *activeBook) leaves() (since, finished, seconds int64) { return b.Since, b.Leaf, b.Update }
 
 // misses reports whether users may be missing from those who are active at the end of a window.
 func (b *activeBook) misses(c *Active, e Entry) bool {

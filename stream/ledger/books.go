@@ -379,9 +379,8 @@ func (b *Books) AddPublished(budget, stream, figure string, all []PublishedInsta
 		}
 		b.lasting.withheld[name] = s.Withheld
 		a := &instance{Cost: s.Cost, From: s.From, Looked: s.To, Until: s.Until, Over: s.Over, Leafwise: len(s.Leaves) > 0}
-		first := &Active{Since: record.Whole(time.Unix(0, s.From))}
 		for _, end := range s.Leaves {
-			b.open(budget).Add(charge(stream, end, s.Cost, first.cap(figure, s.Number)))
+			b.open(budget).Add(charge(stream, end, s.Cost, leafCap(figure, s.Number, time.Unix(0, s.From))))
 		}
 		if s.Fired {
 			a.Fired = new("")

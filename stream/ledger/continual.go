@@ -85,11 +85,18 @@ type periodic interface {
 
 // leafwise is a kind whose instances are not charged once, but leaf by leaf, under a cap of their own.
 type leafwise interface {
-	kind
+	ongoing
 	// charged reports whether an instance that looks at the window is charged with it.
 	charged(e Entry) bool
-	// cap is the cap of an instance.
-	cap(name string, number int64) budget.Cap
+}
+
+// leafDay is the time in which one leaf is paid for.
+const leafDay = 24 * time.Hour
+
+// leafCap is what the leaves of an instance are charged under that began at a moment. Instances of one budget differ in
+// their numbers, and those of several budgets in when they began.
+func leafCap(name string, number int64, began time.Time) budget.Cap {
+	return budget.Cap{Count: 1, Per: leafDay, Era: began.Unix(), Lane: fmt.Sprintf("%s/%d", name, number)}
 }
 
 // test is a kind whose instances have a secret, and end when they fire.
@@ -304,12 +311,12 @@ func (e Entry) leaf(s Continual) (budget.Charge, bool) {
 	if !ok || !s.Looks() || !by.charged(e) {
 		return budget.Charge{}, false
 	}
-	return e.leafAt(s, by, e.WindowEnd.UnixNano()), true
+	return e.leafAt(s, e.WindowEnd.UnixNano()), true
 }
 
 // leafAt is what an instance is charged for a leaf that ends at a moment.
-func (e Entry) leafAt(s Continual, by leafwise, end int64) budget.Charge {
-	return charge(e.Stream, end, s.price(), by.cap(s.Name, s.Instance))
+func (e Entry) leafAt(s Continual, end int64) budget.Charge {
+	return charge(e.Stream, end, s.price(), leafCap(s.Name, s.Instance, s.Since()))
 }
 
 // charge is what a leaf costs that ends at a moment.
@@ -388,8 +395,8 @@ func (b *Books) Paused(e Entry, s Continual) (Pause, bool) {
 // that are armed for that window and other charges.
 func fits(a *budget.Account, e Entry, s Continual, end, until int64, arming []budget.Item,
 	beside ...budget.Charge) bool {
-	if by, ok := s.kind().(leafwise); ok {
-		return a.FitsBeside(e.leafAt(s, by, end), e.with(arming, beside)...)
+	if _, ok := s.kind().(leafwise); ok {
+		return a.FitsBeside(e.leafAt(s, end), e.with(arming, beside)...)
 	}
 	return a.FitsHeld(budget.Held{Stream: e.Stream, From: end, To: until,
 		Items: slices.Concat(arming, s.price())}, beside...)

@@ -132,8 +132,8 @@ func (in instances) settle(e *Entry, account *budget.Account, window budget.Char
 			continue
 		}
 		s.Arms, s.Instance, s.Sealed = true, s.Instance+1, sealed
-		if by, ok := s.kind().(leafwise); ok {
-			beside = append(beside, e.leafAt(*s, by, end))
+		if _, ok := s.kind().(leafwise); ok {
+			beside = append(beside, e.leafAt(*s, end))
 		} else {
 			arming = append(arming, s.price()...)
 		}
@@ -345,6 +345,17 @@ type instance struct {
 	// follow from. It is nil once the instance is over.
 	Leafwise bool        `json:"leafwise,omitempty"`
 	Active   *activeBook `json:"active,omitempty"`
+}
+
+// book returns what the next values of an ongoing figure follow from; nil for other figures, and once it is over.
+func (a *instance) book() ongoingBook {
+	switch {
+	case a.Total != nil:
+		return a.Total
+	case a.Active != nil:
+		return a.Active
+	}
+	return nil
 }
 
 // unpaid reports whether the instance has to end because its budget did not pay for a leaf.

@@ -74,6 +74,13 @@ func whole(draws ...decimal.Decimal) []*big.Int {
 	return all
 }
 
+// ongoingBook is what the next values of an instance follow from.
+type ongoingBook interface {
+	// leaves says when the instance began, how many leaves are finished, and how many seconds one has, if they are
+	// charged one by one.
+	leaves() (since, finished, seconds int64)
+}
+
 // OpenOngoing is an instance of an ongoing figure that has not ended. Times are Unix nanoseconds.
 type OpenOngoing struct {
 	Number int64
@@ -87,20 +94,17 @@ type OpenOngoing struct {
 
 // OpenOngoing returns the instance of an ongoing figure that has not ended, or false if there is none.
 func (b *Books) OpenOngoing(budget, stream, name, definition string) (o OpenOngoing, ok bool) {
-	of := continualName{budget, stream, name}
-	number := b.lasting.last(of, definition, nil)
-	a := b.lasting.get(of, number)
+	figure := continualName{budget, stream, name}
+	number := b.lasting.last(figure, definition, nil)
+	a := b.lasting.get(figure, number)
 	if a == nil || a.Over {
 		return o, false
 	}
 	o = OpenOngoing{Number: number, Until: a.Until, From: a.From, Looked: a.Looked}
-	switch {
-	case a.Total != nil:
-		o.Since, o.Leaf = a.Total.Since, a.Total.Leaf
-	case a.Active != nil:
-		o.Since, o.Leaf = a.Active.Since, a.Active.Leaf
-	default:
+	of := a.book()
+	if of == nil {
 		return OpenOngoing{}, false
 	}
+	o.Since, o.Leaf, _ = of.leaves()
 	return o, true
 }

@@ -136,14 +136,14 @@ func (in instances) schedules(of continualName, end int64) (all []budget.Schedul
 	for _, open := range in.going[of.budget] {
 		name := continualName{of.budget, open.Stream, open.Name}
 		a := in.get(name, open.Number)
-		if open.Stream != of.stream || a == nil || a.Active == nil {
+		if open.Stream != of.stream || a == nil || !a.Leafwise || a.book() == nil {
 			continue
 		}
-		update := time.Duration(a.Active.Update) * time.Second
-		begin := record.Whole(time.Unix(0, a.Active.Since))
+		since, _, seconds := a.book().leaves()
+		update := time.Duration(seconds) * time.Second
 		all = append(all, budget.Schedule{Stream: open.Stream, Start: a.Looked / int64(update) * int64(update),
 			Size: update, Every: update, End: end, Items: a.Cost,
-			Cap: (&Active{Since: begin}).cap(open.Name, open.Number)})
+			Cap: leafCap(open.Name, open.Number, time.Unix(0, since))})
 	}
 	return all
 }
@@ -228,7 +228,7 @@ func (b *Books) watchReports() (reports []WatchReport) {
 		for _, a := range instances {
 			days := int64(1)
 			if a.Leafwise {
-				days += (a.Looked - a.From) / int64(activeDay)
+				days += (a.Looked - a.From) / int64(leafDay)
 			} else if a.Until == 0 { // what was drawn decides how many there are
 				together = limit.Compose
 			}

@@ -322,6 +322,8 @@ type totalBook struct {
 	strategy running.Strategy // once it is needed
 }
 
+func (b *totalBook) leaves() (since, finished, seconds int64) { return b.Since, b.Leaf, 0 }
+
 // numberBook is what the next totals of a number follow from. Smoothed is the largest total so far of a group that has
 // only one number.
 type numberBook struct {
