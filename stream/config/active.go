@@ -93,7 +93,8 @@ type ActiveFacts struct {
 // About says who counts.
 func (a *Active) About() About {
 	return About{Epsilon: a.Query.Epsilon, Above: a.Query.Above, Below: a.Query.Below, Update: a.Update,
-		Lasts: "in any 24 h", Windows: "of these 24 h", Noise: &Noise{Miss: 0.025, Error: float64(a.Mechanism.Error95(1)),
+		Lasts: "in any 24 h", Windows: "of these 24 h",
+		Noise: &Noise{Miss: 0.025, Error: float64(a.Mechanism.Error95(1)),
 			Basis: fmt.Sprintf("the published error of the number with ε %s in any 24 h", a.Query.Epsilon)},
 		Public: Public{Active: &ActiveFacts{int64(a.Within / time.Second), int64(a.Update / time.Second)}}}
 }

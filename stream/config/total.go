@@ -82,7 +82,8 @@ type TotalFacts struct {
 func (t *Total) About() About {
 	return About{Epsilon: t.Query.Epsilon, Above: t.Query.Above, Below: t.Query.Below, Since: t.Calendar.Unit,
 		Update: t.Update, Lasts: "in each " + t.Calendar.Unit.Noun(), Windows: "of that " + t.Calendar.Unit.Noun(),
-		Public: Public{Total: &TotalFacts{t.Calendar.Unit, t.Zone, int64(t.Update / time.Second), number(t.Query.MaxTotal)}},
+		Public: Public{Total: &TotalFacts{t.Calendar.Unit, t.Zone, int64(t.Update / time.Second),
+			number(t.Query.MaxTotal)}},
 		Noise: &Noise{Miss: 0.05, Basis: fmt.Sprintf("the published error of the total with ε %s in each %s",
 			t.Query.Epsilon, t.Calendar.Unit.Noun())}}
 }

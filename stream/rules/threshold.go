@@ -53,7 +53,8 @@ func (t Threshold) side() string {
 }
 
 // alertOf makes the rule of a threshold for figures with a band. There is one figure in every step of time.
-func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, unit string) (_ rule, warning string, _ error) {
+func alertOf(s *config.Stream, t Threshold, b band, every time.Duration, unit string) (_ rule, warning string,
+	_ error) {
 	threshold := strings.TrimSpace(t.Value.String() + " " + unit)
 	perMonth, series := math.Floor(month/float64(every)), s.MostGroups()
 	if b.together {
@@ -118,7 +119,8 @@ func reachable(s *config.Stream, t Threshold, of mechanisms.Statistic, b band) e
 		return reachableCount(t, b)
 	case family == mechanisms.OfShares:
 		if at := t.Value.InexactFloat64(); at < 0 || at > 1 || at == 0 && t.Below || at == 1 && !t.Below {
-			return fmt.Errorf("%s: a share is a number from 0 to 1; want a threshold between them, such as 0.05 for 5 %%", t)
+			return fmt.Errorf("%s: a share is a number from 0 to 1; want a threshold between them, such as "+
+				"0.05 for 5 %%", t)
 		}
 		return nil
 	}
@@ -168,7 +170,8 @@ func chance(b band, alarms float64, groups int) string {
 // passed in this period.
 func lastingAlert(s *config.Stream, about config.About, series record.Series, t Threshold) (rule, string, error) {
 	of := mechanisms.Statistic(series.Statistic)
-	if family := of.Family(); t.Below && about.Since != "" && (family == mechanisms.OfUsers || family == mechanisms.OfAmounts) {
+	family := of.Family()
+	if t.Below && about.Since != "" && (family == mechanisms.OfUsers || family == mechanisms.OfAmounts) {
 		return rule{}, "", fmt.Errorf("%s: a running total begins at 0 in each %s, so it is always below at first; "+
 			"want --above, or a release of every window", t, about.Since.Noun())
 	}

@@ -79,7 +79,8 @@ func (c *PlanCommand) checkGroups() error {
 		flag  string
 		given bool
 	}{{"a streams file", c.File != ""}, {"--error", c.Error != ""}, {"--shape", c.Shape != ""},
-		{"--spread", c.Spread != nil}, {"--watch", c.Watch != ""}, {"--since", c.Since != ""}, {"--active", c.Active != 0},
+		{"--spread", c.Spread != nil}, {"--watch", c.Watch != ""}, {"--since", c.Since != ""},
+		{"--active", c.Active != 0},
 		{"--lower", c.Lower != nil}, {"--upper", c.Upper != nil},
 		{"--step", c.Step != nil}, {"--count-epsilon", c.CountEpsilon != nil}} {
 		if f.given {

@@ -244,8 +244,8 @@ func (w *warner) total(s *config.Stream, of *config.Total, now time.Time) {
 		since, until := of.PeriodAt(at, s.Window.Every)
 		if begin, _ := of.Calendar.Of(since); begin != since {
 			first := time.Unix(0, since).In(of.Calendar.Zone)
-			w.at(of.Where, keyOf(s, "releases[%s].since", of.Name), "the %s begins at %s in %s, and no window does, so the total counts from %s "+
-				"on; want windows of %s or less, or another zone", of.Calendar.Unit.Noun(),
+			w.at(of.Where, keyOf(s, "releases[%s].since", of.Name), "the %s begins at %s in %s, and no window does, "+
+				"so the total counts from %s on; want windows of %s or less, or another zone", of.Calendar.Unit.Noun(),
 				time.Unix(0, begin).In(of.Calendar.Zone).Format("15:04"), cmp.Or(of.Zone, "UTC"), first.Format("15:04"),
 				config.Duration(time.Duration(since-begin)))
 			return
