@@ -111,8 +111,8 @@ func TestRunbookHasEveryAlert(t *testing.T) {
 		t.Fatal(err)
 	}
 	// of louver rules
-	alerts := []string{"LouverFigureAbove", "LouverFigureBelow", "LouverTotalBehind", "LouverWatchFiring",
-		"LouverWatchBlind", "LouverObjectivePage", "LouverObjectiveTicket", "LouverObjectiveBlind",
+	alerts := []string{"LouverFigureAbove", "LouverFigureBelow", "LouverTotalBehind", "LouverActiveUsersBehind",
+		"LouverWatchFiring", "LouverWatchBlind", "LouverObjectivePage", "LouverObjectiveTicket", "LouverObjectiveBlind",
 		"LouverObjectiveEdited"}
 	for _, g := range rules.Groups {
 		for _, r := range g.Rules {

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,8 +52,8 @@ func TestMarginsOfTotals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		times := 0.0
-		for ; behindByNoise(s, of, times) > 1; times += 0.1 {
+		times, lasts := 0.0, of.About().Since.Nominal()
+		for ; behindByNoise(s, of, lasts, times) > 1; times += 0.1 {
 		}
 		if _, said, _ := strings.Cut(r.Expr, "> "); !strings.HasPrefix(said, fmt.Sprintf("%.1f * sqrt", times)) {
 			t.Errorf("%s: the margin is %.8s…, want %.1f times", of.Name, said, times)
@@ -60,7 +61,8 @@ func TestMarginsOfTotals(t *testing.T) {
 		// The same errors, and three times the groups.
 		more := *s
 		more.Groups = append(append([]string{"a", "b", "c", "d"}, s.Groups...), "e", "f")
-		if got, one := behindByNoise(&more, of, times), behindByNoise(s, of, times); got < 3.99*one || got > 4.01*one {
+		got, one := behindByNoise(&more, of, lasts, times), behindByNoise(s, of, lasts, times)
+		if got < 3.99*one || got > 4.01*one {
 			t.Errorf("%s: %.3g false alarms in 8 groups, and %.3g in 2", of.Name, got, one)
 		}
 	}
@@ -105,14 +107,18 @@ func TestTotalsThatHaveNoPast(t *testing.T) {
 
 // Prometheus evaluates the alerts: see testdata/behind_test.yaml for the cases.
 func TestBehindInPrometheus(t *testing.T) {
+	testInPrometheus(t, growing(t), "behind_test.yaml", behind("today", week), behind("heute", week))
+}
+
+// testInPrometheus writes alerts, and lets promtool test them with the cases of a file.
+func testInPrometheus(t *testing.T, streams []*config.Stream, file string, of ...Threshold) {
+	t.Helper()
 	dir := t.TempDir()
 	var b strings.Builder
-	if _, err := Write(&b, growing(t),
-		Wanted{Thresholds: []Threshold{behind("today", week), behind("heute", week)},
-			Runbook: "https://wiki/louver"}); err != nil {
+	if _, err := Write(&b, streams, Wanted{Thresholds: of, Runbook: "https://wiki/louver"}); err != nil {
 		t.Fatal(err)
 	}
-	cases, err := os.ReadFile(filepath.Join("testdata", "behind_test.yaml"))
+	cases, err := os.ReadFile(filepath.Join("testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,22 +126,56 @@ func TestBehindInPrometheus(t *testing.T) {
 	bound, _, _ = strings.Cut(bound, "\n")
 	hourly := strings.ReplaceAll(b.String(), "interval: 1m", "interval: 1h") // a week of minutes takes minutes
 	for name, text := range map[string]string{"rules.yaml": hourly,
-		"behind_test.yaml": strings.ReplaceAll(string(cases), "BOUND", strings.Trim(bound, `"`))} {
+		file: strings.ReplaceAll(string(cases), "BOUND", strings.Trim(bound, `"`))} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	promtool(t, "check", "rules", "--lint-fatal", filepath.Join(dir, "rules.yaml"))
-	promtool(t, "test", "rules", filepath.Join(dir, "behind_test.yaml"))
+	promtool(t, "test", "rules", filepath.Join(dir, file))
 }
 
-// A number of active users may have a threshold on either side. It is compared with no earlier one.
-func TestActiveUsersHaveThresholds(t *testing.T) {
+// present has a number of active users beside the other releases.
+func present(t *testing.T) []*config.Stream {
+	t.Helper()
 	f, err := parse.File("streams.yaml", []byte(strings.Replace(streams, "      - {name: users,",
 		"      - {name: now, statistic: count, active: 30m, epsilon: 1}\n      - {name: users,", 1)), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return f.Streams
+}
+
+// The multiple of the errors of active users is the least of two digits with which noise alone raises the alarm less
+// than once in 30 days. Each of their values in these days has the same law.
+func TestMarginOfActiveUsers(t *testing.T) {
+	s := present(t)[0]
+	of := config.Actives(s)[0]
+	r, err := behindAlert(s, of, behind("now", week))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alarms := func(times float64) float64 {
+		margin := int64(times * math.Sqrt2 * float64(of.Mechanism.Error95(1)))
+		return of.Mechanism.Apart(1, margin) * float64(30*24*time.Hour/of.Update) * float64(len(s.Groups))
+	}
+	times := 1.0
+	for ; alarms(times) > 1; times += 0.1 {
+	}
+	_, said, _ := strings.Cut(r.Expr, "> ")
+	if want := fmt.Sprintf("%.1f * sqrt", times); times < 1.2 || !strings.HasPrefix(said, want) {
+		t.Errorf("the margin is %.12s…, want %s", said, want)
+	}
+}
+
+// Prometheus evaluates the alert of active users: see testdata/active_test.yaml for the cases.
+func TestActiveUsersBehindInPrometheus(t *testing.T) {
+	testInPrometheus(t, present(t), "active_test.yaml", behind("now", week))
+}
+
+// A number of active users may have a threshold on either side, and is compared with that of whole days before.
+func TestActiveUsersHaveThresholds(t *testing.T) {
+	f := present(t)
 	for _, c := range []struct {
 		of   Threshold
 		want string
@@ -145,10 +185,12 @@ func TestActiveUsersHaveThresholds(t *testing.T) {
 		{Threshold{Stream: "web", Release: "now", Value: decimal.NewFromInt(2000), Below: true},
 			`louver:release_high:newest{stream="web", release="now"} < 2000`},
 		{Threshold{Stream: "web", Release: "now", Value: decimal.NewFromInt(20), Below: true}, "so its band is never below 20"},
-		{behind("now", week), "now is no running total"},
+		{behind("now", week), "alert: LouverActiveUsersBehind"},
+		{behind("now", 36*time.Hour), "--behind web/now=36h: want a multiple of 24h, and of the 10m from one value to the next"},
+		{behind("now", 54*week), "up to 371d"},
 	} {
 		var out strings.Builder
-		if _, err := Write(&out, f.Streams, Wanted{Thresholds: []Threshold{c.of}}); err != nil {
+		if _, err := Write(&out, f, Wanted{Thresholds: []Threshold{c.of}}); err != nil {
 			out.WriteString(err.Error())
 		}
 		if !strings.Contains(out.String(), c.want) {

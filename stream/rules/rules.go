@@ -83,7 +83,8 @@ func Write(w io.Writer, streams []*config.Stream, want Wanted) (warnings []strin
 		promDuration(min(max(shortest/4, time.Second), time.Minute)))
 	if !alerts {
 		text += "# There is no alert without a threshold or a watch: --above STREAM/RELEASE=VALUE or --below " +
-			"STREAM/RELEASE=VALUE adds one, and --behind STREAM/RELEASE=7d for\n# a running total.\n"
+			"STREAM/RELEASE=VALUE adds one, and --behind STREAM/RELEASE=7d for\n# a running total or a number of active " +
+			"users.\n"
 	}
 	for _, line := range append(omitted, unwanted(streams, want.Objectives)...) {
 		text += "# " + line + "\n"
@@ -167,16 +168,13 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	if f != nil {
 		about = f.About()
 	}
-	switch of, periodic := f.(total); {
+	switch of, ongoing := f.(config.Ongoing); {
 	case t.Ago != 0 && spread:
 		return rule{}, "", fmt.Errorf("%s: nothing says how often noise makes such a difference of two distributions; want "+
 			"a count or a sum with since", t)
-	case t.Ago != 0 && periodic:
+	case t.Ago != 0 && ongoing:
 		r, err := behindAlert(s, of, t)
 		return r, "", err
-	case t.Ago != 0 && about.Noise != nil:
-		return rule{}, "", fmt.Errorf("%s: %s is no running total; want a release with since, which is compared with "+
-			"itself, or --above or --below", t, t.Release)
 	case about.Noise != nil:
 		return lastingAlert(s, about, f.Series()[place], t)
 	case about.OnChange:
@@ -186,8 +184,8 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 		return rule{}, "", fmt.Errorf("%s: stream %s has no release %q; it has %s", t, s.Name, t.Release,
 			strings.Join(releases(s), ", "))
 	case t.Ago != 0:
-		return rule{}, "", fmt.Errorf("%s: %s is no running total; want a release with since, which is compared "+
-			"with itself", t, t.Release)
+		return rule{}, "", fmt.Errorf("%s: %s is no running total; want a release with since or active, which is "+
+			"compared with itself", t, t.Release)
 	}
 	b, ok := bandOf(s, r)
 	if !ok {

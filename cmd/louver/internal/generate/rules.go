@@ -23,7 +23,7 @@ type RulesCommand struct {
 	Files      []string                   `arg:"" optional:"" name:"file" help:"Streams files, directories of them, or globs. Absent: LOUVER_STREAMS."`
 	Above      map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is above a value. May be repeated."`
 	Below      map[string]decimal.Decimal `mapsep:"none" placeholder:"STREAM/RELEASE=VALUE" help:"Alert while a figure is below a value. May be repeated."`
-	Behind     map[string]time.Duration   `mapsep:"none" placeholder:"STREAM/RELEASE=DURATION" help:"Alert while a running total is lower than it was that long before, such as 7d, by more than noise explains. May be repeated."`
+	Behind     map[string]time.Duration   `mapsep:"none" placeholder:"STREAM/RELEASE=DURATION" help:"Alert while a running total, or a number of active users, is lower than it was that long before, such as 7d, by more than noise explains. May be repeated."`
 	SLO        []string                   `name:"slo" placeholder:"STREAM/RELEASE" help:"Alert while the users above the limit of a share use up its objective too fast. May be repeated."`
 	FalsePages decimal.Decimal            `name:"false-pages" default:"0.05" placeholder:"P" help:"With --slo: the probability that noise alone raises any alert of an objective in 30 days."`
 	Windows    int                        `placeholder:"K" help:"How many windows in a row must be beyond the value. Absent: enough to keep false alarms below one in 30 days if the distribution of the noise is known, else at least 3."`
