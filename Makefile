@@ -64,12 +64,14 @@ FUZZTIME ?= 1m
 FUZZCORES ?= 2
 FUZZ ?=
 
+# Go shortens each input that reaches new code, for up to a minute, and tries no others meanwhile. Ten tries are enough.
 fuzz: ## every decoder against made-up input, one target after another; what fails is kept in testdata/fuzz
 	@failed=; ran=; \
 	for at in $$(grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' budget cmd mechanisms stream windows | \
 		sed 's|/[^/]*:func |:|' | sort | grep -e '$(FUZZ)'); do \
 		echo "$$at"; \
-		if $(GO) test -run '^$$' -fuzz "^$${at#*:}$$" -fuzztime $(FUZZTIME) -parallel $(FUZZCORES) "./$${at%:*}"; \
+		if $(GO) test -run '^$$' -fuzz "^$${at#*:}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x \
+			-parallel $(FUZZCORES) "./$${at%:*}"; \
 		then ran="$$ran $$at"; else failed="$$failed $$at"; fi; \
 	done; \
 	echo; echo "found nothing, in $(FUZZTIME) each:"; printf '  %s\n' $$ran; \
@@ -100,7 +102,7 @@ bench: ## what an event costs on a real broker, beside clients that only fetch; 
 # From this profile the compiler knows where a service spends its time, and inlines there. It may be older than the code.
 profile: ## writes cmd/louver/default.pgo, from a service that reads all kinds of events, in about a minute
 	rm -rf bin/profiles && mkdir -p bin/profiles
-	cd stream/bench && BENCH=keyed/un,csv,avro,windows/5,streams/20,groups/1000 BENCH_EVENTS=5000000 \
+	cd stream/bench && BENCH=keyed/un,csv,avro,otlp,windows/5,streams/20,groups/1000 BENCH_EVENTS=5000000 \
 		BENCH_PROFILE=$(abspath bin/profiles) $(GO) test -count 1 -run '^TestBench$$' -v -timeout 1h .
 	$(GO) tool pprof -proto bin/profiles/*.pprof >cmd/louver/default.pgo
 
