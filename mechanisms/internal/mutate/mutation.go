@@ -41,7 +41,8 @@ type mutation struct {
 	source []byte
 	// binary, if not empty, has the target's tests, with the change where the environment has its number.
 	binary string
-	number int // from 1
+	number int           // from 1
+	limit  time.Duration // of its tests
 }
 
 // load reads the list and finds each mutation's place below the module's root.
@@ -128,14 +129,15 @@ func (r result) String() string {
 }
 
 // try runs the tests on the changed code. A test that takes longer than the limit fails.
-func (m *mutation) try(ctx context.Context, dir string, limit time.Duration) result {
-	failed, err := m.run(ctx, dir, limit)
+func (m *mutation) try(ctx context.Context, dir string) result {
+	failed, err := m.run(ctx, dir)
 	return result{failed, err}
 }
 
-func (m *mutation) run(ctx context.Context, dir string, limit time.Duration) (failed []string, err error) {
+func (m *mutation) run(ctx context.Context, dir string) (failed []string, err error) {
 	if m.binary != "" {
-		return tests{m.target(), m.binary, m.Tests}.run(ctx, m.number, limit)
+		failed, _, err = tests{m.target(), m.binary, m.Tests}.run(ctx, m.number, m.limit)
+		return failed, err
 	}
 	changed := filepath.Join(dir, fmt.Sprintf("%d.go", m.number))
 	if err := os.WriteFile(changed, m.changed(), 0o600); err != nil {
@@ -146,23 +148,24 @@ func (m *mutation) run(ctx context.Context, dir string, limit time.Duration) (fa
 		return nil, err
 	}
 	defer func() { _ = os.Remove(binary) }() // the whole directory is removed at the end
-	return tests{m.target(), binary, m.Tests}.run(ctx, 0, limit)
+	failed, _, err = tests{m.target(), binary, m.Tests}.run(ctx, 0, m.limit)
+	return failed, err
 }
 
 // longest limits the tests of a package that is sound, and shortest is the least limit of tests on changed code. Some
 // changes make the code run for ever, which a test notices by its limit.
-const longest, shortest = 10 * time.Minute, time.Minute
+const longest, shortest = 10 * time.Minute, 20 * time.Second
 
-// sound shows that all tests pass as long as nothing is changed. It returns the limit for each package's tests on
-// changed code: several times as long as they take on sound code.
-func sound(ctx context.Context, dir string, mutations []mutation) (limits map[string]time.Duration, err error) {
+// sound shows that all tests pass as long as nothing is changed. It sets the limit of each mutation's tests: several
+// times as long as they take on sound code.
+func sound(ctx context.Context, dir string, mutations []mutation) error {
 	all := map[string]tests{}
 	for _, m := range mutations {
 		of := all[m.target()]
 		of.target, of.binary, of.names = m.target(), cmp.Or(of.binary, m.binary), of.names+"|"+m.Tests
 		all[m.target()] = of
 	}
-	limits = map[string]time.Duration{}
+	took := map[string]map[string]time.Duration{}
 	for _, target := range slices.Sorted(maps.Keys(all)) {
 		of := all[target]
 		names := strings.Split(of.names[1:], "|")
@@ -171,20 +174,32 @@ func sound(ctx context.Context, dir string, mutations []mutation) (limits map[st
 		if of.binary == "" {
 			of.binary = filepath.Join(dir, "sound.test")
 			if err := build(ctx, target, of.binary, nil); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		began := time.Now()
-		failed, err := of.run(ctx, 0, longest)
+		failed, each, err := of.run(ctx, 0, longest)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(failed) > 0 {
-			return nil, fmt.Errorf("%s fails in %s although nothing was changed", strings.Join(failed, ", "), target)
+			return fmt.Errorf("%s fails in %s although nothing was changed", strings.Join(failed, ", "), target)
 		}
-		limits[target] = max(shortest, 4*time.Since(began))
+		took[target] = each
 	}
-	return limits, nil
+	for i := range mutations {
+		m := &mutations[i]
+		names, err := regexp.Compile("^(" + m.Tests + ")$")
+		if err != nil {
+			return fmt.Errorf("mutations.yaml: %s: %w", m.What, err)
+		}
+		for name, d := range took[m.target()] {
+			if names.MatchString(name) {
+				m.limit += 8 * d
+			}
+		}
+		m.limit = max(shortest, m.limit)
+	}
+	return nil
 }
 
 // build makes the test binary of a target, with some files replaced.
@@ -220,15 +235,16 @@ func build(ctx context.Context, target, binary string, replaced map[string]strin
 // tests are some tests of a package, whose names match a regular expression.
 type tests struct{ target, binary, names string }
 
-// run runs the tests, with the mutation of that number if it is not 0, until one fails. It returns those that fail. A
-// test that has begun and not ended has failed too: it panicked in another goroutine, or took longer than the limit. It
-// is an error if there is no such test.
-func (t tests) run(ctx context.Context, number int, limit time.Duration) (failed []string, err error) {
+// run runs the tests, with the mutation of that number if it is not 0, until one fails. It returns those that fail, and
+// how long the others took. A test that has begun and not ended has failed too: it panicked in another goroutine, or
+// took longer than the limit. It is an error if there is no such test.
+func (t tests) run(ctx context.Context, number int, limit time.Duration) (failed []string,
+	took map[string]time.Duration, err error) {
 	args := []string{"-test.v=test2json", "-test.failfast", "-test.paniconexit0", "-test.timeout", limit.String(),
 		"-test.run", "^(" + t.names + ")$"}
 	rapid, err := usesRapid(t.target)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if rapid {
 		// The failure is wanted. Its file below testdata is not, nor half a minute's search for a smaller one.
@@ -240,9 +256,10 @@ func (t tests) run(ctx context.Context, number int, limit time.Duration) (failed
 	command.WaitDelay = 10 * time.Second // what a test has started may hold the output open
 	output, exit := command.CombinedOutput()
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
-	begun, ended := map[string]bool{}, map[string]bool{}
+	begun := map[string]bool{}
+	took = map[string]time.Duration{}
 	for _, found := range reported.FindAllSubmatch(output, -1) {
 		switch what, name := string(found[1]), string(found[2]); {
 		case strings.Contains(name, "/"):
@@ -250,28 +267,25 @@ func (t tests) run(ctx context.Context, number int, limit time.Duration) (failed
 			begun[name] = true
 		case what == "--- FAIL:":
 			failed = append(failed, name)
-			ended[name] = true
+			delete(begun, name)
 		default:
-			ended[name] = true
+			took[name], _ = time.ParseDuration(string(found[3]))
+			delete(begun, name)
 		}
 	}
-	for name := range begun {
-		if !ended[name] {
-			failed = append(failed, name)
-		}
-	}
+	failed = slices.AppendSeq(failed, maps.Keys(begun)) // and have not ended
 	if exit != nil && len(failed) == 0 {
-		return nil, fmt.Errorf("the tests of %s: %w\n%s", t.target, exit, output)
+		return nil, nil, fmt.Errorf("the tests of %s: %w\n%s", t.target, exit, output)
 	}
-	if len(begun) == 0 {
-		return nil, fmt.Errorf("%s has no test %s", t.target, t.names)
+	if len(failed)+len(took) == 0 {
+		return nil, nil, fmt.Errorf("%s has no test %s", t.target, t.names)
 	}
 	slices.Sort(failed)
-	return failed, nil
+	return failed, took, nil
 }
 
 // reported is what a test binary says of its tests, marked as `go tool test2json` wants it.
-var reported = regexp.MustCompile(`\x16(=== RUN|--- (?:FAIL|PASS|SKIP):) +(\S+)`)
+var reported = regexp.MustCompile(`\x16(=== RUN|--- (?:FAIL|PASS|SKIP):) +(\S+)(?: \((\S+)\))?`)
 
 // usesRapid reports whether the tests of a package import rapid, which writes a file for each failure unless told not
 // to.
