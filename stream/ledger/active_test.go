@@ -106,10 +106,12 @@ func TestActiveUsersBeginAnewAfterAGap(t *testing.T) {
 			t.Errorf("hour %d: %+v %+v, ε %s; want %+v", c.hour, s, s.Active, e.Standing.BudgetSpent, c)
 		}
 	}
-	late := ledgertest.Hour(t, 4, limit, "d")
-	ledgertest.Decide(t, books, &late, nil)
-	if s := late.Continual[0]; s.Reason != record.NotArmed {
-		t.Errorf("a late window: %+v", s)
+	for _, hour := range []int{4, 6} { // one that is late, and one that ends with the last one
+		e := ledgertest.Hour(t, hour, limit, "d")
+		ledgertest.Decide(t, books, &e, nil)
+		if s := e.Continual[0]; s.Reason != record.NotArmed {
+			t.Errorf("hour %d again: %+v", hour, s)
+		}
 	}
 }
 
