@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +156,48 @@ func TestTotalsAreHeld(t *testing.T) {
 		e.WindowStart, e.Continual = e.WindowEnd.Add(-time.Minute), nil
 		if s, err := books.Standing(e); err != nil || s.BudgetSpent.String() != want {
 			t.Errorf("%d minutes after the period ε %s counts, want %s (%v)", minutes, s.BudgetSpent, want, err)
+		}
+	}
+}
+
+// TestAnyStretchOfTotals goes through an hour of periods of ten minutes under a budget that pays for two in any quarter
+// of an hour. After each window, what counts in the quarter before it is the price of each period that had begun and
+// was not over before it, by brute force. It is never more than the limit, and some periods begin later for that.
+func TestAnyStretchOfTotals(t *testing.T) {
+	const per, price, limit = 15 * time.Minute, 2, 4
+	for name, ledgerOf := range map[string]func(ledgertest.T, int, string) []ledger.Entry{"a total": ledgertest.Totalled,
+		"a distribution so far": ledgertest.Spread} {
+		books, all := ledger.NewBooks(), ledgerOf(t, 60, "tree")
+		type held struct{ begins, ends time.Time }
+		var instances []held
+		most, withheld := 0, 0
+		for i, e := range all[:len(all)-1] {
+			if s := e.Continual[0]; s.Arms {
+				instances = append(instances, held{e.WindowEnd, s.Sums().Until.Time})
+			} else if !s.Looks() {
+				withheld++
+			}
+			if err := books.Add(e); err != nil {
+				t.Fatal(err)
+			}
+			next := all[i+1]
+			next.Continual = nil
+			want := 0
+			for _, x := range instances {
+				if x.ends.After(next.WindowEnd.Add(-per)) {
+					want += price
+				}
+			}
+			s, err := books.Standing(next)
+			if err != nil || s.BudgetSpent.String() != strconv.Itoa(want) {
+				t.Fatalf("%s: ε %s counts in the quarter up to %s, want %d (%v)", name, s.BudgetSpent, next.WindowEnd, want,
+					err)
+			}
+			most = max(most, want)
+		}
+		if most != limit || withheld == 0 || len(instances) < 4 {
+			t.Errorf("%s: at most ε %d counts, %d windows are withheld, %d periods are paid", name, most, withheld,
+				len(instances))
 		}
 	}
 }
