@@ -80,6 +80,14 @@ func TestTakeoversLoseNothing(t *testing.T) {
 			}
 			<-time.After(time.Duration(5+random.IntN(20)) * time.Second)
 		}
+		for _, p := range processes {
+			p.wire.thaw()
+		}
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("%d windows of %d; takeovers: %v", len(w.published()), len(sent), takeovers)
+			}
+		})
 		incomplete := 0
 		for _, r := range w.await(len(sent)) {
 			if r.Incomplete {
