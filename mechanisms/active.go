@@ -87,11 +87,11 @@ func NewActiveStrategy(mechanism string, leaves, groups int64, epsilon decimal.D
 		return nil, parameter.Wrong("mechanism", parameter.Quoted(mechanism), "one of those of active users: %s",
 			oneOf(ActiveMechanisms()))
 	}
-	make := running.NewCentred
+	strategy := running.NewCentred
 	if mechanism == centredGaussian {
-		make = running.NewCentredGaussian
+		strategy = running.NewCentredGaussian
 	}
-	s, err := make(leaves, groups, epsilon)
+	s, err := strategy(leaves, groups, epsilon)
 	if err != nil {
 		return nil, parameter.Wrong("active", "given", "another update or epsilon, or fewer groups: %s", err)
 	}

@@ -32,8 +32,8 @@
 //     from its first record on. So dropping the others early loses nothing, and merging is exact.
 //
 // A [Cap] chooses the windows in which a user counts by the same principle: only the user's own records and a keyed
-// hash decide. So does an [Allowance], which says what a user still adds to the totals of a
-// period, and a [Presence], which says who was seen lately.
+// hash decide. So does an [Allowance], which says what a user still adds to the totals of a period, and a [Presence],
+// which says who was seen lately.
 //
 // Parts always carry the users' hashes, even if the definition says that a user's records are all in one partition.
 // Without them, a user with records in two parts would count twice, which would break the promise. Adding partitions

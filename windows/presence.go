@@ -159,7 +159,7 @@ func (p *Presence) Users() int { return p.users.n }
 //
 //	version                               1 byte
 //	Windows, Every, Groups, MaxGroups, Keep
-//	number of the last window             0, and no more, if none has begun
+//	number of the last window             0 if none has begun
 //	number of rows
 //	for every user and group, ascending
 //	    hash                              16 bytes
@@ -228,7 +228,9 @@ func RestorePresence(rule PresenceRule, snapshot []byte) (*Presence, error) {
 		case i > 0 && compareUsers(before, u) > 0:
 			r.fail("user %d does not come after the one before", i)
 		case group >= uint64(rule.Groups) || ago >= uint64(p.reach()) || groups == rule.MaxGroups || twice:
-			r.fail("a user counted in group %d, their group number %d, and that %d windows ago", group, groups+1, ago)
+			r.fail("user %d counted in group %d, the user's group number %d, %d windows ago; want each group once, at "+
+				"most %d of %d groups, and less than %d windows ago", i, group, groups+1, ago, rule.MaxGroups, rule.Groups,
+				p.reach())
 		default:
 			p.users.insert(row{user: u, group: int32(group), order: p.now - int64(ago)})
 			if before = u; ago < uint64(rule.Windows) {

@@ -21,9 +21,9 @@ import (
 // ([Period.Parts]), and 1 for a single total.
 //
 // Privacy: ρ-zCDP for the whole period, ρ = ½ε², ρ/n in each part. The sum of squares goes over the leaves of the
-// longest period. A
-// person with the amounts v, Σ|v| ≤ c, shifts y by Σ v_s·(column s). A norm is convex, so the shift is longest where
-// all of c is at one leaf. It is longest at the first leaf, whose column has all coefficients. So ‖shift‖² ≤ c²·ΣF_k².
+// longest period. A person with the amounts v, Σ|v| ≤ c, shifts y by Σ v_s·(column s). A norm is convex, so the shift
+// is longest where all of c is at one leaf. It is longest at the first leaf, whose column has all coefficients. So
+// ‖shift‖² ≤ c²·ΣF_k².
 // If a person adds to several sums of a part, such as the buckets of a histogram, the shift is a sum of columns of
 // several matrices with Σ|v| ≤ c, and longest again where all of c is at the first leaf of one of them.
 // If what a person does depends on earlier totals, the bound holds along every path, because y_t depends on leaves up

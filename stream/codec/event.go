@@ -74,8 +74,8 @@ const (
 	NumReasons = iota
 )
 
-var names = [NumReasons]string{"", "malformed", "bad_value", "bad_user", "bad_time", "bad_group", "future", "where", "no_user", "no_value",
-	"no_delta"}
+var names = [NumReasons]string{"", "malformed", "bad_value", "bad_user", "bad_time", "bad_group", "future", "where",
+	"no_user", "no_value", "no_delta"}
 
 // String returns the reason as metrics and headers name it; "" for OK.
 func (r Reason) String() string {

@@ -49,7 +49,7 @@ func (a *Active) Cost() Cost {
 // Privacy: a number at the end of a leaf depends on what a user does in the time Within before it. So the stretch
 // changes whether the user is active at the end of so many leaves in a row, and what is left of that in later draws.
 // With a limit on values, what remains of a window at the edge may count although the whole did not. That is a removal
-// and an addition, which costs as twice as much. Where users choose among groups, what they did before decides which
+// and an addition, which costs twice as much. Where users choose among groups, what they did before decides which
 // groups they keep. Then nothing is said here.
 func (a *Active) stretch() []budget.Item {
 	if a.Budget == nil || a.Budget.Per == 0 || int64(a.Listed) > a.Groups {

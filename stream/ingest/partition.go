@@ -32,7 +32,7 @@ type partition struct {
 	speller    speller
 	live       bool // a page has come: what lies behind its end comes while it is read
 	batches    []lane
-	bad        [codec.NumReasons][]int // items of a part by the reason that they were rejected for; OK: those that were late
+	bad        [codec.NumReasons][]int // items of a part by the reason of their rejection; OK: those that were late
 }
 
 func newPartition(g *Ingest, at stage.Partition, m *stage.Membership) *partition {

@@ -19,14 +19,14 @@ type Report struct {
 	Watches []WatchReport  `json:"watches,omitempty"`
 }
 
-// StreamReport says it of one stream. What it has spent is its own; the limit, what is left and the rest
-// belong to its budget.
+// StreamReport is the report of one stream. What it has spent is its own. The limit, what is left and the rest belong to
+// its budget.
 type StreamReport struct {
 	Stream string `json:"stream"`
 	BudgetReport
 }
 
-// BudgetReport says it of one budget.
+// BudgetReport is the report of one budget.
 type BudgetReport struct {
 	Budget string `json:"budget"`
 	// EpsilonLost is what one person can have lost in the period that ends now, by the least bound that holds: see
@@ -185,7 +185,7 @@ func optional(d *decimal.Decimal) *number {
 	return &number{*d}
 }
 
-// WatchReport says it of one watch. Its JSON names are public.
+// WatchReport is the report of one figure that has instances, such as a watch. Its JSON names are public.
 type WatchReport struct {
 	Stream string `json:"stream"`
 	Watch  string `json:"watch"`

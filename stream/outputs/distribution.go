@@ -15,7 +15,8 @@ var distribution = prometheus.NewDesc("louver_distribution",
 
 // bucket has the same counts as gauges, one for each bucket, as they are exported. Prometheus gives them the names that
 // the buckets of distribution have.
-var bucket = metric("louver.distribution.bucket", "", "Users in the newest window of a histogram with a value up to le.",
+var bucket = metric("louver.distribution.bucket", "",
+	"Users in the newest window of a histogram with a value up to le.",
 	series, "rollup", "le")
 
 // Bucket is the metric of the counts of a [Distribution]. Its label le is the end of a bucket.

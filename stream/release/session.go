@@ -91,9 +91,8 @@ func (w *worker) session(ctx context.Context) error {
 // config is what the core of a session has to know.
 func (s *session) config() decide.Config {
 	return decide.Config{App: s.Names.App, Partition: s.at.Number, Place: s.Place, Lineage: s.Lineage,
-		Editions: s.Editions,
-		Hasher:   s.Hasher, WatchKey: s.WatchKey, PartBytes: s.PartBytes, MergeBytes: s.MergeBytes, NoteBytes: s.NoteBytes,
-		CheckpointEvery: s.CheckpointEvery, Random: rand.Reader, Timed: s.timed, Idle: s.idle}
+		Editions: s.Editions, Hasher: s.Hasher, WatchKey: s.WatchKey, PartBytes: s.PartBytes, MergeBytes: s.MergeBytes,
+		NoteBytes: s.NoteBytes, CheckpointEvery: s.CheckpointEvery, Random: rand.Reader, Timed: s.timed, Idle: s.idle}
 }
 
 // idleFor is how long parts of decided windows are read again for discoveries before new parts are read.

@@ -36,7 +36,8 @@ func newLines(in io.Reader, c Columns, where []codec.Condition, skipped *int) (*
 		return l, nil
 	}
 	var err error
-	if l.where, err = codec.New(codec.Spec{Format: "json", User: c.User, Time: codec.TimestampField, Where: where}); err != nil {
+	l.where, err = codec.New(codec.Spec{Format: "json", User: c.User, Time: codec.TimestampField, Where: where})
+	if err != nil {
 		err = fmt.Errorf("1: %w", err)
 	}
 	return l, err

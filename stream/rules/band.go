@@ -57,7 +57,8 @@ func bandOf(s *config.Stream, r *config.Release) (b band, ok bool) {
 	if r.Mechanism.Counts() {
 		noise := mechanisms.NoisyCount{Epsilon: q.Epsilon.InexactFloat64(), Mechanism: r.Mechanism.Name()}
 		t := noise.Error95()
-		return band{miss: noise.Tail(t), known: exactly, reach: float64(t), basis: "the noise of a count with ε " + epsilon}, true
+		return band{miss: noise.Tail(t), known: exactly, reach: float64(t),
+			basis: "the noise of a count with ε " + epsilon}, true
 	}
 	if q.Interval != nil {
 		eta := (1 - q.Interval.InexactFloat64()) / 2

@@ -73,8 +73,8 @@ func (r *releaseNode) makeActive(s *config.Stream) *config.Active {
 		return refused("active", "%s; want a multiple of window.every, %s, and at least window.size, %s",
 			config.Duration(a.Within), config.Duration(w.Every), config.Duration(w.Size))
 	case w.Size%w.Every != 0:
-		return refused("active", "given, but window.size, %s, is no multiple of window.every, %s; want windows whose "+
-			"size is", config.Duration(w.Size), config.Duration(w.Every))
+		return refused("active", "given, but window.size, %s, is no multiple of window.every, %s; want one that "+
+			"is", config.Duration(w.Size), config.Duration(w.Every))
 	case a.Update%w.Every != 0 || a.Update > config.Day/2:
 		return refused("update", "%s; want a multiple of window.every, %s, up to 12h", config.Duration(a.Update),
 			config.Duration(w.Every))

@@ -90,8 +90,7 @@ func (p *program) entry(app string, w windows.Window) ledger.Entry {
 func (p *program) blank(app string, w windows.Window) ledger.Entry {
 	s := p.stream
 	e := ledger.Entry{App: app, Stream: s.Name, Epoch: p.epoch, Budget: s.Budget.Name, Input: s.Input.Topic,
-		Output:      s.Output,
-		WindowStart: time.Unix(0, w.Start).UTC(), WindowEnd: time.Unix(0, w.End).UTC(),
+		Output: s.Output, WindowStart: time.Unix(0, w.Start).UTC(), WindowEnd: time.Unix(0, w.End).UTC(),
 		DueAt: time.Unix(0, p.schedule.Due(w)).UTC(), Every: p.schedule.Every,
 		Limit: s.Budget.Limit}
 	if s.OutputFormat != config.OutputJSON {

@@ -18,7 +18,8 @@ import (
 func (c *ReplayCommand) raw(app *cli.App) error {
 	for flag, given := range map[string]bool{"--user": c.User != "", "--value": c.Value != "", "--time": c.Time != "",
 		"--time-of-day": c.Clock != "", "--group": c.Group != "", "--keep": len(c.Keep) > 0, "--from": c.From != "",
-		"--speed": c.Speed != 0, "--keyed": c.Keyed, "--where": len(c.Where) > 0, "--zone": c.Zone != "", "--dates": c.Dates != ""} {
+		"--speed": c.Speed != 0, "--keyed": c.Keyed, "--where": len(c.Where) > 0, "--zone": c.Zone != "",
+		"--dates": c.Dates != ""} {
 		if given {
 			return cli.UsageError(fmt.Errorf("%s beside --raw, which looks at no columns; remove one of the two", flag))
 		}

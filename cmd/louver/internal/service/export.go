@@ -146,8 +146,8 @@ func (c *ExportCommand) export(ctx context.Context, app *cli.App, conn *kafkacon
 		Log: app.Log}
 	env.Fetch = fetch.New(conn.Transport, conn.Addr, fetch.Options{ClientID: conn.ClientID,
 		OnRetry: func(topic string, _ int, err error) { env.Reading(topic)(err) }})
-	e := &export.Export{Env: env, Backend: backend, From: from, Histograms: export.Histograms(c.Histograms), Counts: counts,
-		Reader: &outputs.Reader{Conn: conn, Fetch: env.Fetch, Schemas: schemas, Retrying: monitor.Retrying},
+	e := &export.Export{Env: env, Backend: backend, From: from, Histograms: export.Histograms(c.Histograms),
+		Counts: counts, Reader: &outputs.Reader{Conn: conn, Fetch: env.Fetch, Schemas: schemas, Retrying: monitor.Retrying},
 		Group: group.Config{Conn: conn, GroupID: of, Topics: names,
 			OnError: monitor.Retrying("cannot work in consumer group "+of, "consumer group "+of+" works again")}}
 	running, ctx := errgroup.WithContext(ctx)
