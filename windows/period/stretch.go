@@ -5,13 +5,13 @@ import "time"
 // Stretch is the newest time of a stream, such as the last hour: so many windows up to the newest one. Windows are
 // numbered since 1970, by their starts. What is added up over a stretch is kept in blocks of one or more windows, and
 // the oldest block leaves as a whole. So a stretch takes a bounded number of blocks, however short the windows are. It
-// is at most one block shorter than its length says, and never longer.
+// is less than one block shorter than its length says, and never longer.
 type Stretch struct {
 	every   time.Duration
 	windows int64
 }
 
-// mostBlocks is how many blocks a stretch has at most. So a day of minutes is 23:55 to 24:00 hours long.
+// mostBlocks is how many blocks a stretch has at most. So a day of minutes is 23:56 to 24:00 hours long.
 const mostBlocks = 288
 
 // NewStretch returns the stretch of a length, which is a multiple of every, the step from one window to the next.
