@@ -42,7 +42,7 @@ func TestAnInputMadeAnewIsReadFromItsStart(t *testing.T) {
 		if err := log.Put(ctx, progress.InputKey(w.input, 0), read); err != nil {
 			t.Fatal(err)
 		}
-		w.remake(1)
+		w.remake()
 		w.sendUsers(start, "new", 12)
 
 		core, logs := observer.New(zap.WarnLevel)
@@ -68,7 +68,7 @@ func TestAnInputMadeAnewAfterItsFirstWorkerDied(t *testing.T) {
 		kafkatest.Await(t, "the old records are read", func() bool { return first.count(t, "louver_events_total") >= 5 })
 		way.sever()
 		first.stop()
-		w.remake(1)
+		w.remake()
 		w.sendUsers(start, "new", 12)
 		s := w.start()
 		w.missesNothing("12")
@@ -97,7 +97,7 @@ func madeAnew(t *testing.T, b *kafkatest.Broker, grace time.Duration) bool {
 	kafkatest.Await(t, "the old records are read, or are late", func() bool {
 		return s.count(t, "louver_events_total")+s.count(t, "louver_events_late_total") >= 5
 	})
-	w.remake(1)
+	w.remake()
 	w.sendUsers(start, "new", 12)
 	inTime := time.Now().Before(start.Add(size + grace))
 	if inTime {
@@ -109,10 +109,10 @@ func madeAnew(t *testing.T, b *kafkatest.Broker, grace time.Duration) bool {
 }
 
 // remake deletes the input and recreates it.
-func (w *world) remake(partitions int) {
+func (w *world) remake() {
 	w.t.Helper()
 	w.broker.DeleteTopic(w.t, w.input)
-	w.broker.CreateTopic(w.t, w.input, partitions, map[string]string{"retention.ms": "-1"})
+	w.broker.CreateTopic(w.t, w.input, 1, map[string]string{"retention.ms": "-1"})
 }
 
 func (w *world) sendUsers(at time.Time, prefix string, n int) {
@@ -160,7 +160,7 @@ func TestStreamsOfAnInputMadeAnewBeginAtItsStart(t *testing.T) {
 			return in
 		}
 		kafkatest.Await(t, "the topic is known", func() bool { id = read().TopicID; return id != "" })
-		w.remake(1)
+		w.remake()
 		kafkatest.Await(t, "progress at the new topic", func() bool { in := read(); return in.TopicID != id && in.Base > 0 })
 		in := read()
 		for name, at := range in.Streams {

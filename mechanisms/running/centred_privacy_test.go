@@ -174,7 +174,7 @@ func TestAdversaries(t *testing.T) {
 	r := rand.New(rand.NewPCG(43, 4))
 	for _, leaves := range []int64{24, 96, 288} {
 		for name, term := range map[string]func(float64) float64{"squares": square, "absolute values": math.Abs} {
-			c := newCentred(t, leaves, 0, "1", false)
+			c := newCentred(t, leaves, "1", false)
 			p := newProgramme(c.law, leaves, term, nothing)
 			target, _ := p.most()
 			var with, without Open
@@ -217,7 +217,7 @@ func TestTouched(t *testing.T) {
 	for _, leaves := range []int64{6, 24, 288} {
 		n := leaves + 2
 		for _, gaussian := range []bool{false, true} {
-			c := newCentred(t, leaves, 0, "1", gaussian)
+			c := newCentred(t, leaves, "1", gaussian)
 			u, r := 1/float64(c.law.tau), 1-1/float64(c.law.d)
 			p := newProgramme(c.law, n, math.Abs, func(e float64) float64 { return r * e / u })
 			bound, _ := c.law.absolute.bound(leaves).Float64()

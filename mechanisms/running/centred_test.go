@@ -44,13 +44,13 @@ type centredVectors struct {
 	}
 }
 
-func newCentred(t testing.TB, leaves, groups int64, epsilon string, gaussian bool) *centred {
+func newCentred(t testing.TB, leaves int64, epsilon string, gaussian bool) *centred {
 	t.Helper()
 	make := NewCentred
 	if gaussian {
 		make = NewCentredGaussian
 	}
-	s, err := make(leaves, groups, decimal.RequireFromString(epsilon))
+	s, err := make(leaves, 0, decimal.RequireFromString(epsilon))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestCentredPlans(t *testing.T) {
 				times(decimal.RequireFromString(epsilon).Rat(), decimal.RequireFromString(epsilon).Rat()))
 			if e := p.Epsilon[want]; variance.RatString() != e.Variance {
 				t.Errorf("%d leaves, ε %s: the variance is %s, want %s", p.Leaves, epsilon, variance, e.Variance)
-			} else if g, z := newCentred(t, p.Leaves, 0, epsilon, true), newCentred(t, p.Leaves, 0, epsilon,
+			} else if g, z := newCentred(t, p.Leaves, epsilon, true), newCentred(t, p.Leaves, epsilon,
 				false); g.Error95(1) != e.Gaussian || z.Error95(1) != e.Laplacian {
 				t.Errorf("%d leaves, ε %s: the errors are %d and %d, want %d and %d", p.Leaves, epsilon, g.Error95(1),
 					z.Error95(1), e.Gaussian, e.Laplacian)
@@ -92,7 +92,7 @@ func TestCentredPlans(t *testing.T) {
 // TestCentredVectors follows twelve leaves with and without noise.
 func TestCentredVectors(t *testing.T) {
 	v := dptest.Vectors[centredVectors](t, "centred.json").Draws
-	c := newCentred(t, v.Leaves, 0, "1", true)
+	c := newCentred(t, v.Leaves, "1", true)
 	var open Open
 	var known Known
 	for i, n := range v.Active {
@@ -117,7 +117,7 @@ func TestCentredDecodes(t *testing.T) {
 	r := mathrand.New(mathrand.NewPCG(43, 1))
 	for _, leaves := range []int64{1, 11, 12, 96, 288, 1440} {
 		// With this ε the noise is below 2^−10 persons, except with a probability below e^−1000.
-		c := newCentred(t, leaves, 0, "1000000000", false)
+		c := newCentred(t, leaves, "1000000000", false)
 		var open Open
 		var known, late Known
 		differs := false
@@ -153,7 +153,7 @@ func TestCentredNoiseIsExact(t *testing.T) {
 		false: func(s *exact.Source) *big.Int { return s.DiscreteLaplace(1, 10, 932739310) },
 		true:  func(s *exact.Source) *big.Int { return s.DiscreteGaussian(law) },
 	} {
-		c := newCentred(t, 96, 0, "0.1", gaussian)
+		c := newCentred(t, 96, "0.1", gaussian)
 		random, same := mathrand.NewChaCha8([32]byte{43}), mathrand.NewChaCha8([32]byte{43})
 		for i := range 300 {
 			draws, err := c.Draw(nil, 1, random)
@@ -180,7 +180,7 @@ func TestCentredErrors(t *testing.T) {
 	r := mathrand.New(mathrand.NewPCG(43, 2))
 	for _, leaves := range []int64{6, 24, 288, 1440} {
 		for _, gaussian := range []bool{false, true} {
-			c := newCentred(t, leaves, 0, "0.05", gaussian)
+			c := newCentred(t, leaves, "0.05", gaussian)
 			size, _ := new(big.Float).SetInt(c.law.scale()).Float64()
 			noise := laplace(r, 0.05/size)
 			if squares, _ := c.law.shifts(c.law.squares.bound(leaves)).Float64(); gaussian {
@@ -221,7 +221,7 @@ func TestCentredErrors(t *testing.T) {
 func TestCentredApart(t *testing.T) {
 	for _, leaves := range []int64{6, 96, 1440} { // near 0 a cumulant is half the variance times λ²
 		for _, gaussian := range []bool{false, true} {
-			c := newCentred(t, leaves, 0, "0.1", gaussian)
+			c := newCentred(t, leaves, "0.1", gaussian)
 			lambda := 1e-3 / c.sigma
 			if got := 2 * c.noise(lambda) / (lambda * lambda); got < (1-1e-4)*c.sigma*c.sigma || got > 1.01*c.sigma*c.sigma {
 				t.Errorf("%s, %d leaves: the cumulant is that of a variance of %v, want %v", c.Name(), leaves, got,
@@ -229,7 +229,7 @@ func TestCentredApart(t *testing.T) {
 			}
 		}
 	}
-	g := newCentred(t, 288, 0, "0.1", true)
+	g := newCentred(t, 288, "0.1", true)
 	for _, z := range []float64{2, 3, 4} {
 		distance := int64(z * math.Sqrt2 * g.sigma)
 		exact := math.Erfc(float64(distance)/(2*g.sigma)) / 2
@@ -239,7 +239,7 @@ func TestCentredApart(t *testing.T) {
 	}
 	const pairs = 60_000
 	r := mathrand.New(mathrand.NewPCG(43, 3))
-	c := newCentred(t, 96, 0, "0.1", false)
+	c := newCentred(t, 96, "0.1", false)
 	size, _ := new(big.Float).SetInt(c.law.scale()).Float64()
 	noise := laplace(r, 0.1/size)
 	u, d := 1/float64(c.law.tau), float64(c.law.d)

@@ -106,7 +106,7 @@ func TestAMemberThatIsGoneLeavesItsGroup(t *testing.T) {
 			return client{t, c}
 		}
 		one, other := dial(), dial()
-		defer one.Close()
+		t.Cleanup(func() { _ = one.Close() })
 		member, joins := "", 0
 		rejoin := func() int32 {
 			r := one.ask(join(member)).(*kmsg.JoinGroupResponse)

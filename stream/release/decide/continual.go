@@ -149,9 +149,9 @@ func drawLeaf(l attendance.Looking, e *ledger.Entry, random io.Reader, timed Tim
 		return nil
 	}
 	of := l.Of()
-	if leaf != l.Ongoing.Leaf() {
+	if leaf != l.Leaf() {
 		return fmt.Errorf("%s %s of stream %s: leaf %d is to end, but leaf %d is open", config.Kinds[of.Kind()].Noun,
-			l.Step.Name, e.Stream, leaf, l.Ongoing.Leaf())
+			l.Step.Name, e.Stream, leaf, l.Leaf())
 	}
 	law, _ := of.Law()
 	statistic := of.Drawn().Statistic

@@ -31,7 +31,7 @@ func (c *checker) instances(s promised, step string, hourly bool, same func(a, b
 		switch {
 		case w.Arms:
 			if n := len(b.windows); n > 0 && same(v, b.of) && !c.harmed(e) &&
-				!(hourly && turns(b.windows[n-1].WindowStart, e.WindowStart)) {
+				(!hourly || !turns(b.windows[n-1].WindowStart, e.WindowStart)) {
 				c.complain(&c.overspent, "%s: %s begins again, and no fault explains it", key, step)
 			}
 			b = begun{number: w.Instance}

@@ -233,7 +233,9 @@ func (c *PlanCommand) printQuantiles(out io.Writer, width int, noun, unit string
 	if c.Users > 0 {
 		with = fmt.Sprintf(", and with %d", c.Users)
 	}
-	fmt.Fprintf(out, "at the end of the %s, quantiles from it are rough / useful from about this number of %s on%s:\n",
-		noun, unit, with)
+	if _, err := fmt.Fprintf(out, "at the end of the %s, quantiles from it are rough / useful from about this number of "+
+		"%s on%s:\n", noun, unit, with); err != nil {
+		return err
+	}
 	return cli.WriteTable(out, width, append([]string{"ε"}, usualQuantiles...), rows)
 }
