@@ -1,12 +1,14 @@
 package stream_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/segmentio/kafka-go"
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream"
@@ -27,6 +29,7 @@ func TestTakeoversLoseNothing(t *testing.T) {
 	}
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		const size, every, partitions = 2 * time.Minute, 2 * time.Minute, 2
+		neverCompact(t, b)
 		random := rand.New(rand.NewPCG(7, 41))
 		start := time.Now().UTC().Truncate(size).Add(size)
 		end := start.Add(length.Truncate(size))
@@ -114,4 +117,23 @@ func TestTakeoversLoseNothing(t *testing.T) {
 type takenOver struct {
 	*running
 	wire *wire
+}
+
+// neverCompact keeps the fake brokers from compacting, which they do every hour. Unlike real ones, they move the start of
+// a partition then, so that its first records seem to have been deleted, and Louver waits.
+func neverCompact(t *testing.T, b *kafkatest.Broker) {
+	t.Helper()
+	set := kafka.IncrementalAlterConfigsRequestConfig{Name: "log.cleaner.backoff.ms", Value: "31536000000",
+		ConfigOperation: kafka.ConfigOperationSet}
+	res, err := b.Conn.Client.IncrementalAlterConfigs(kafkatest.Context(t), &kafka.IncrementalAlterConfigsRequest{
+		Resources: []kafka.IncrementalAlterConfigsRequestResource{{ResourceType: kafka.ResourceTypeBroker, ResourceName: "0",
+			Configs: []kafka.IncrementalAlterConfigsRequestConfig{set}}}})
+	if err == nil {
+		for _, r := range res.Resources {
+			err = errors.Join(err, r.Error)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
