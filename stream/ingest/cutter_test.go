@@ -139,6 +139,14 @@ func TestWindowsWaitForTheNumberOfPartitions(t *testing.T) {
 				time.Unix(0, c.through), c.partitions, included)
 		}
 	}
+	// Windows that are cut have their number, also those that were cut long before they are due.
+	if err := zero.agree(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	steps := zero.Inputs.Steps("in")
+	if last := steps[len(steps)-1]; last.Partitions != 5 || last.Due <= in.cutThrough()+int64(in.schedule.Grace) {
+		t.Errorf("%+v; windows are cut through %s", steps, time.Unix(0, in.cutThrough()))
+	}
 }
 
 // A partition that came back counts from its return on.
