@@ -41,6 +41,7 @@ func TestQuantilesSoFarShareAPlot(t *testing.T) {
 	}
 	b := open(t, a, "#/s/checkout-latency/eu")
 	b.until(`document.querySelector(".plot.large canvas")`)
+	b.run(twoFrames) // all figures are there, and drawn with the next frame
 	var plots []string
 	b.run(chromedp.Evaluate(`[...document.querySelectorAll(".plot.large, .plot.counts")].filter(({ plot }) => plot.lines[0].figures.length > 0).map(({ plot }) => plot.lines.map((line) => line.name).join() + " " + plot.axis.map(Math.round).join())`, &plots))
 	// The least end of a band is 50, the greatest 6,000, and a fifth of each is room.
@@ -114,6 +115,7 @@ func TestNewestTimeInBrowser(t *testing.T) {
 	a := hourly(t, 30)
 	from := a.end(26).Format(time.RFC3339)
 	b := open(t, a, "#/s/checkout-latency/eu?from="+from)
+	b.run(twoFrames) // all figures are there, and shown with the next frame
 	shown := func() string {
 		var text string
 		b.run(chromedp.Evaluate(`[...document.querySelectorAll(".headline .number, .values .number")].map((e) => e.textContent).join()`, &text))
