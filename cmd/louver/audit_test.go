@@ -17,6 +17,17 @@ import (
 	"github.com/louver/louver/stream/kafka/txn"
 )
 
+// secondsOf writes the file of a stream of so many windows of a second, which are all over.
+func secondsOf(t *testing.T, b *kafkatest.Broker, count int) (path, output string) {
+	t.Helper()
+	input, output := b.Topic(t, 1, nil), b.Topic(t, 1, nil)
+	start := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
+	return clitest.File(t, "s.yaml", configtest.File(configtest.Stream("s", configtest.Topics(input, output),
+		configtest.Window(time.Second, 0), configtest.Start(start),
+		configtest.End(start.Add(time.Duration(count)*time.Second)),
+		configtest.Releases("{name: users, statistic: count, epsilon: 0.25}"), configtest.Budget("1000", "24h")))), output
+}
+
 // TestAuditBeginsAtTheCheckpoint releases more windows than there are between two checkpoints. An audit then compares
 // only the newest of them, and with --full all. What the books say is the same from the checkpoint and from the first
 // entry.
@@ -24,11 +35,7 @@ func TestAuditBeginsAtTheCheckpoint(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Fake(t)
 	const app, count = "audited", 1500
-	input, output := b.Topic(t, 1, nil), b.Topic(t, 1, nil)
-	start := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
-	path := clitest.File(t, "s.yaml", configtest.File(configtest.Stream("s", configtest.Topics(input, output),
-		configtest.Window(time.Second, 0), configtest.Start(start), configtest.End(start.Add(count*time.Second)),
-		configtest.Releases("{name: users, statistic: count, epsilon: 0.25}"), configtest.Budget("1000", "24h"))))
+	path, output := secondsOf(t, b, count)
 	brokers := strings.Join(b.Conn.Brokers, ",")
 	run := clitest.Louver(t, b, "run", "--streams", path, "--app-id", app)
 	kafkatest.Await(t, "all windows are published", func() bool {
@@ -68,11 +75,7 @@ func TestADevelopmentLedgerIsRefused(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Fake(t)
 	const app, count = "developed", 10
-	input, output := b.Topic(t, 1, nil), b.Topic(t, 1, nil)
-	start := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
-	path := clitest.File(t, "s.yaml", configtest.File(configtest.Stream("s", configtest.Topics(input, output),
-		configtest.Window(time.Second, 0), configtest.Start(start), configtest.End(start.Add(count*time.Second)),
-		configtest.Releases("{name: users, statistic: count, epsilon: 0.25}"), configtest.Budget("1000", "24h"))))
+	path, output := secondsOf(t, b, count)
 	run := clitest.Louver(t, b, "run", "--streams", path, "--app-id", app)
 	kafkatest.Await(t, "all windows are published", func() bool { return len(b.Consume(t, output, 0)) == count })
 	run.Kill(t)

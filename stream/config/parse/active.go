@@ -59,11 +59,7 @@ func (r *releaseNode) makeActive(s *config.Stream) *config.Active {
 		a.Update = w.Every
 	}
 	refused := func(key, problem string, args ...any) *config.Active {
-		v, given := r.Values[key]
-		if !given {
-			v = r.Values["active"]
-		}
-		v.Refuse(problem, args...)
+		r.refuseKey(key, "active", problem, args...)
 		return a
 	}
 	switch {
@@ -78,7 +74,7 @@ func (r *releaseNode) makeActive(s *config.Stream) *config.Active {
 	case a.Update%w.Every != 0 || a.Update > config.Day/2:
 		return refused("update", "%s; want a multiple of window.every, %s, up to 12h", config.Duration(a.Update),
 			config.Duration(w.Every))
-	case s.Budget != nil && s.Budget.Per == 0 && w.End == 0 && !s.Withhold:
+	case endless(s) && !s.Withhold:
 		return refused("active", "%s, but a budget for ever cannot pay for days without end; want window.end, a budget "+
 			"for a rolling period, or on_exhausted: withhold", config.Duration(a.Within))
 	}
@@ -89,16 +85,12 @@ func (r *releaseNode) makeActive(s *config.Stream) *config.Active {
 		return a
 	}
 	a.AtMost = mostDays(s, time.Now())
-	name := ""
-	if s.Budget != nil {
-		name = s.Budget.Name
-	}
 	// Privacy: if the topic or a field changes, a person may have another name, and nobody knows that the person was
 	// there. So the instance ends when these change, and the next one is charged separately.
 	in := s.Input
 	a.Definition = fingerprint("active|%s|%v|%v|%s|%s|%s|%s|%s|%q|%d|%s|%s|%s|%s|%s|%s|%q", a.Within, a.Query.Above,
 		a.Query.Below, a.Query.Epsilon, a.Mechanism.Name(), a.Update, w.Size, w.Every, s.Groups, s.MaxGroups,
-		s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), w.Grace, name,
+		s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), w.Grace, nameOfBudget(s),
 		append([]string{in.Topic, in.User, in.Value, in.Group}, in.Columns...))
 	return a
 }
@@ -108,7 +100,7 @@ func (r *releaseNode) makeActive(s *config.Stream) *config.Active {
 func mostDays(s *config.Stream, now time.Time) int64 {
 	stretch := time.Duration(0)
 	switch {
-	case s.Budget == nil || s.Budget.Per == 0 && s.Window.End == 0:
+	case s.Budget == nil || endless(s):
 		return config.Endless
 	case s.Budget.Per == 0:
 		stretch = time.Duration(s.Window.End - s.Window.FirstStart(now))

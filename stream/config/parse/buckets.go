@@ -18,23 +18,23 @@ type histogramKeys struct {
 	objective decimal.Decimal // 0: none
 }
 
+var bucketed = form.When{Key: "statistic", Is: []string{string(mechanisms.Histogram)}}
+
 var histogramForm = form.Form{
-	{Name: "rollup", Absent: "none", Only: form.When{Key: "statistic", Is: []string{string(mechanisms.Histogram)}},
+	{Name: "rollup", Absent: "none", Only: bucketed,
 		Example: "[1h, 1d]",
 		Meaning: "adds up what was drawn over longer periods, at no further cost: `latency.1h` is the histogram of " +
 			"an hour of windows, and so for each figure `from` it, such as `p99.1h`. Each is a multiple of " +
 			"`window.every`, and begins at multiples of itself since 1970, in UTC. So 7d begins on Thursdays. " +
 			"With a `zone`, whole days are those of the zone. A user who is there in ten windows counts ten times",
-		Value: form.Into(form.ListOf(form.Duration(time.Second), "durations, for example [1h, 1d]", 1, 5),
-			func(r *releaseNode, v []time.Duration) { r.Rollups = v })},
-	{Name: "last", Absent: "none", Only: form.When{Key: "statistic", Is: []string{string(mechanisms.Histogram)}},
+		Value: form.Into(lengths(), func(r *releaseNode, v []time.Duration) { r.Rollups = v })},
+	{Name: "last", Absent: "none", Only: bucketed,
 		Example: "[1h]",
 		Meaning: "adds up what was drawn over the newest time, anew with every window and at no further cost: " +
 			"`latency.last_1h` is the histogram of the windows of the last hour, and so for each figure `from` it, such " +
 			"as `p99.last_1h`. Each is a multiple of `window.every`. Over more than 288 windows, the oldest ones leave in " +
 			"blocks. A user who is there in ten windows counts ten times",
-		Value: form.Into(form.ListOf(form.Duration(time.Second), "durations, for example [1h, 1d]", 1, 5),
-			func(r *releaseNode, v []time.Duration) { r.Last = v })},
+		Value: form.Into(lengths(), func(r *releaseNode, v []time.Duration) { r.Last = v })},
 	{Name: "objective", Absent: "none", Only: form.When{Key: "statistic", Is: []string{string(mechanisms.Share)}},
 		Example: "0.999",
 		Meaning: "which share of the users should not be above the limit: with 0.999, at most 0.1 % may. Louver adds " +
@@ -44,6 +44,10 @@ var histogramForm = form.Form{
 			"the rules anew",
 		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
 			func(r *releaseNode, v decimal.Decimal) { r.objective = v })},
+}
+
+func lengths() form.Kind[[]time.Duration] {
+	return form.ListOf(form.Duration(time.Second), "durations, for example [1h, 1d]", 1, 5)
 }
 
 // bucketForm has the keys of a mapping in place of a list of ends.

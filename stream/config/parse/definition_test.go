@@ -92,3 +92,43 @@ func TestDefinitionChangesWithTheWindows(t *testing.T) {
 		}
 	}
 }
+
+// edit is a change of a file, and whether instances go on after it.
+type edit struct {
+	old, new string
+	same     bool
+}
+
+// checkDefinitions checks after which edits the definition of the first figure of a kind is the same.
+func checkDefinitions[F config.Figure](t *testing.T, text string, edits []edit) {
+	t.Helper()
+	definition := func(text string) string {
+		return config.All[F](parse(t, text).Streams[0])[0].Heading().Definition
+	}
+	before := definition(text)
+	for _, e := range edits {
+		text := strings.Replace(text, e.old, e.new, 1)
+		if text = strings.Replace(text, "on_exhausted: refuse", "on_exhausted: withhold", 1); !strings.Contains(text,
+			e.new) {
+			t.Fatalf("%s is not there", e.old)
+		}
+		if after := definition(text); (after == before) != e.same {
+			t.Errorf("%s → %s: the definition is the same: %v, want %v", e.old, e.new, after == before, e.same)
+		}
+	}
+}
+
+// refusal is a change of a file, and the error after it.
+type refusal struct{ old, new, want string }
+
+// checkRefused checks that a file is refused after each of some edits, with one line for the place that is wrong.
+func checkRefused(t *testing.T, text string, edits []refusal) {
+	t.Helper()
+	for _, e := range edits {
+		key, _, _ := strings.Cut(e.want, ": ")
+		_, err := File("s.yaml", []byte(strings.Replace(text, e.old, e.new, 1)), noVariables)
+		if err == nil || !strings.Contains(err.Error(), e.want) || strings.Count(err.Error(), key+": ") > 1 {
+			t.Errorf("%s → %s:\n%v\nwant %q in one line", e.old, e.new, err, e.want)
+		}
+	}
+}

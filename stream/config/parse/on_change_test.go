@@ -84,11 +84,7 @@ func TestOnChangeUnderRho(t *testing.T) {
 
 // Values go on while what they and the test depend on is the same.
 func TestDefinitionsOnChange(t *testing.T) {
-	before := config.All[*config.Change](parse(t, withOnChange(steady)).Streams[0])[0].Definition
-	for _, edit := range []struct {
-		old, new string
-		same     bool
-	}{
+	checkDefinitions[*config.Change](t, withOnChange(steady), []edit{
 		{"tolerance: 0.03", "tolerance: 0.04", false},
 		{"watch_epsilon: 0.1", "watch_epsilon: 0.2", false},
 		{"statistic: median, epsilon: 0.05, publish", "statistic: median, epsilon: 0.06, publish", false},
@@ -98,12 +94,7 @@ func TestDefinitionsOnChange(t *testing.T) {
 		{"upper: 60000", "upper: 70000", false},
 		{"at_most: 4", "at_most: 2", true},
 		{"description: time", "description: the time", true},
-	} {
-		s := parse(t, strings.Replace(withOnChange(steady), edit.old, edit.new, 1)).Streams[0]
-		if after := config.All[*config.Change](s)[0].Definition; (after == before) != edit.same {
-			t.Errorf("%s → %s: the definition is the same: %v, want %v", edit.old, edit.new, after == before, edit.same)
-		}
-	}
+	})
 }
 
 func TestWrongOnChange(t *testing.T) {

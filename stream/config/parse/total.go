@@ -95,11 +95,7 @@ func (r *releaseNode) total(s *config.Stream) *config.Total {
 		t.Update = every
 	}
 	refused := func(key, problem string, args ...any) *config.Total {
-		v, given := r.Values[key]
-		if !given {
-			v = r.Values["since"]
-		}
-		v.Refuse(problem, args...)
+		r.refuseKey(key, "since", problem, args...)
 		return t
 	}
 	var err error
@@ -118,7 +114,7 @@ func (r *releaseNode) total(s *config.Stream) *config.Total {
 	case t.Update%every != 0 || t.Update > unit.Nominal():
 		return refused("update", "%s; want a multiple of window.every, %s, up to %s", config.Duration(t.Update),
 			config.Duration(every), config.Duration(unit.Nominal()))
-	case s.Budget != nil && s.Budget.Per == 0 && s.Window.End == 0 && !s.Withhold:
+	case endless(s) && !s.Withhold:
 		return refused("since", "%s, but a budget for ever cannot pay for periods without end; want window.end, a "+
 			"budget for a rolling period, or on_exhausted: withhold", r.since)
 	}
@@ -129,10 +125,6 @@ func (r *releaseNode) total(s *config.Stream) *config.Total {
 		return t
 	}
 	t.AtMost, t.Daily = mostPeriods(t, s, time.Now()), mostPeriodsIn(config.Day, t, every, time.Now())
-	name := ""
-	if s.Budget != nil {
-		name = s.Budget.Name
-	}
 	var most string
 	if r.maxTotal != nil {
 		most = r.maxTotal.String()
@@ -142,10 +134,30 @@ func (r *releaseNode) total(s *config.Stream) *config.Total {
 	in := s.Input
 	t.Definition = fingerprint("total|%s|%v|%v|%s|%s|%s|%s|%s|%s|%s|%q|%d|%s|%s|%s|%s|%s|%s|%q", t.Query.Statistic,
 		t.Query.Above, t.Query.Below, most, t.Query.Epsilon, t.Mechanism.Name(), unit, r.zone, t.Update, every,
-		s.Groups, s.MaxGroups, s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), s.Window.Grace, name,
+		s.Groups, s.MaxGroups, s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), s.Window.Grace, nameOfBudget(s),
 		append([]string{in.Topic, in.User, in.Value, in.Group}, in.Columns...))
 	return t
 }
+
+// refuseKey refuses what a key says; where it is not given, what the key says that makes the release one of its kind.
+func (r *releaseNode) refuseKey(key, kind, problem string, args ...any) {
+	v, given := r.Values[key]
+	if !given {
+		v = r.Values[kind]
+	}
+	v.Refuse(problem, args...)
+}
+
+// nameOfBudget is the name of the budget that pays for a stream; "" if there is none.
+func nameOfBudget(s *config.Stream) string {
+	if s.Budget == nil {
+		return ""
+	}
+	return s.Budget.Name
+}
+
+// endless reports whether a budget for ever would have to pay for periods without end, which it cannot.
+func endless(s *config.Stream) bool { return s.Budget != nil && s.Budget.Per == 0 && s.Window.End == 0 }
 
 // mostPeriods returns how many periods of a total any period of the budget touches.
 func mostPeriods(t *config.Total, s *config.Stream, now time.Time) int64 {

@@ -57,11 +57,7 @@ func TestWatches(t *testing.T) {
 
 // An instance goes on while its definition is the same. Anything that it depends on changes the definition.
 func TestDefinitionsOfWatches(t *testing.T) {
-	before := config.All[*config.Watch](parse(t, withWatches(fire)).Streams[0])[0].Definition
-	for _, edit := range []struct {
-		old, new string
-		same     bool
-	}{
+	checkDefinitions[*config.Watch](t, withWatches(fire), []edit{
 		{"above: 2000", "above: 2001", false},
 		{"above: 2000", "below: 2000", false},
 		{"more_than: 0.01", "more_than: 0.02", false},
@@ -75,12 +71,7 @@ func TestDefinitionsOfWatches(t *testing.T) {
 		{"at_most: 3", "at_most: 2", true},
 		{"epsilon: 0.05}", "epsilon: 0.04}", true},
 		{"contribution: last", "contribution: max", true},
-	} {
-		s := parse(t, strings.Replace(withWatches(fire), edit.old, edit.new, 1)).Streams[0]
-		if after := config.All[*config.Watch](s)[0].Definition; (after == before) != edit.same {
-			t.Errorf("%s → %s: the definition is the same: %v, want %v", edit.old, edit.new, after == before, edit.same)
-		}
-	}
+	})
 }
 
 // Where groups are found, a watch looks at each list, whose longest length its margin is for, and one for few users at

@@ -15,19 +15,12 @@ import (
 
 // changing is a stream with one release on change, and with so large an ε that the draws and the test follow the
 // sample.
-const changing = `
-version: 1
-streams:
-  - name: s
-    input: {topic: in, user: user, value: value, time: time, group: group}
+const changing = oneStream + `
     groups: [a, b, c]
     max_groups: 3
     unit: ms
-    bounds: {lower: 0, upper: 1000, step: 1}
     window: {size: 1h, every: 1h, grace: 10s, start: 2026-01-01T00:00:00Z}
-    contribution: last
     releases: [{name: calm, statistic: median, epsilon: 1000, publish: on_change, tolerance: 0.1, watch_epsilon: 2000, at_most: ATMOST}]
-    output: {topic: out}
     budget: {epsilon: LIMIT, per: 24h}
     on_exhausted: withhold
 `

@@ -39,6 +39,16 @@ type contribution struct {
 	value int64
 }
 
+// oneStream begins a file with a stream whose values are from 0 to 1000. What follows are its other keys.
+const oneStream = `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time, group: group}
+    bounds: {lower: 0, upper: 1000, step: 1}
+    contribution: last
+    output: {topic: out}`
+
 // programOf is the program of the only stream in a configuration.
 func programOf(t testing.TB, text string) *program {
 	t.Helper()

@@ -43,18 +43,7 @@ func TestWhatAFollowerLearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := s.recent
-	audited := func() audit.Findings {
-		a := audit.New()
-		a.Learner = NewMeasures(s.editions)
-		for i, e := range all {
-			value, err := e.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
-			a.Entry(audit.Position{Topic: "ledger", Offset: int64(i)}, e.Key(), value)
-		}
-		return a.Findings()
-	}
+	audited := func() audit.Findings { return auditOf(t, all, s.editions) }
 	query := newDraw(config.All[*config.Release](s.editions[0].Stream)[0], 0).query
 	since := map[string][]int64{} // what each group has published since it came to the list
 	joined, returned := 0, map[string]bool{}

@@ -30,20 +30,13 @@ var activeFields = map[string]class{
 var activeNeverFilled = map[string]bool{"entry.Continual.Active.Release.Delta": true,
 	"entry.Continual.Active.Release.P": true}
 
-const lately = `
-version: 1
-streams:
-  - name: s
-    input: {topic: in, user: user, value: value, time: time, group: group}
+const lately = oneStream + `
     groups: [a, b]
     unit: ms
-    bounds: {lower: 0, upper: 1000, step: 1}
     window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:56:00Z, end: 2026-01-02T00:00:00Z}
-    contribution: last
     releases:
       - {name: now, statistic: count, active: 2m, epsilon: 1}
       - {name: slow, statistic: count, active: 4m, above: 500, update: 2m, epsilon: 0.5}
-    output: {topic: out}
     budget: {epsilon: 6, per: 24h}
     on_exhausted: withhold
 `

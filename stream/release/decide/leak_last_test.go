@@ -53,23 +53,16 @@ func withTogether[V any](values, fields map[string]V) map[string]V {
 }
 
 // lastly pays for some of the windows that are decided, and withholds the rest.
-const lastly = `
-version: 1
-streams:
-  - name: s
-    input: {topic: in, user: user, value: value, time: time, group: group}
+const lastly = oneStream + `
     groups: [a, b]
     max_groups: 2
     together: all
     unit: ms
-    bounds: {lower: 0, upper: 1000, step: 1}
     window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z, end: 2026-01-02T00:00:00Z}
-    contribution: last
     releases:
       - {name: shape, statistic: histogram, buckets: [100, 200, 700], levels: 2, epsilon: 1, last: [3m, 5m]}
       - {name: mid, statistic: median, from: shape}
       - {name: slow, statistic: share, above: 200, objective: 0.95, from: shape}
-    output: {topic: out}
     budget: {epsilon: 14, per: 24h}
     on_exhausted: withhold
 `

@@ -42,23 +42,16 @@ var changeNeverFilled = map[string]bool{"entry.Continual.Change.Release.Delta": 
 	"entry.Continual.Change.Values.Figure.Smoothed.Value": true, "entry.Continual.Change.Values.Figure.Smoothed.Low": true,
 	"entry.Continual.Change.Values.Figure.Smoothed.High": true}
 
-const redrawn = `
-version: 1
-streams:
-  - name: s
-    input: {topic: in, user: user, value: value, time: time, group: group}
+const redrawn = oneStream + `
     groups: [a, b]
     max_groups: 2
     unit: ms
-    bounds: {lower: 0, upper: 1000, step: 1}
     expected_users: 2000
     window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T00:08:00Z}
-    contribution: last
     releases:
       - {name: calm, statistic: median, epsilon: 0.5, publish: on_change, tolerance: 0.1, watch_epsilon: 2, at_most: 4}
       - {name: tail, statistic: quantile, p: 0.9, epsilon: 0.5, publish: on_change, tolerance: 0.05,
          watch_epsilon: 2, at_most: 3}
-    output: {topic: out}
     budget: {epsilon: 15, per: 24h}
     on_exhausted: withhold
 `

@@ -28,22 +28,15 @@ var watchFields = map[string]class{
 // watchNeverFilled are fields that are 0 here: a cost is pure, and has no δ.
 var watchNeverFilled = map[string]bool{"entry.Continual.Cost.Promise.Kind": true, "entry.Continual.Cost.Promise.Delta": true}
 
-const watched = `
-version: 1
-streams:
-  - name: s
-    input: {topic: in, user: user, value: value, time: time, group: group}
+const watched = oneStream + `
     groups: [a, b]
     max_groups: 2
-    bounds: {lower: 0, upper: 1000, step: 1}
     window: {size: 1m, every: 1m, grace: 1s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T00:08:00Z}
-    contribution: last
     releases: [{name: users, statistic: count, epsilon: 1}]
     watches:
       - {name: slow, above: 500, more_than: 0.1, epsilon: 2, false_alarms: {at_most: 0.05, per: 30d}, hold: 2m,
          at_most: 20}
       - {name: gone, users_below: 50, epsilon: 3, false_alarms: {at_most: 0.05, per: 30d}, hold: 1m, at_most: 2}
-    output: {topic: out}
     budget: {epsilon: 23, per: 24h}
     on_exhausted: withhold
 `

@@ -15,19 +15,12 @@ import (
 )
 
 // monthly is a stream whose watch may raise a false alarm in one month of twenty. A month has twelve windows here.
-const monthly = `
-version: 1
-streams:
-  - name: s
-    input: {topic: in, user: user, value: value, time: time, group: group}
+const monthly = oneStream + `
     groups: [a, b]
     max_groups: 2
-    bounds: {lower: 0, upper: 1000, step: 1}
     window: {size: 5m, every: 5m, grace: 10s, start: 2026-01-01T00:00:00Z, end: 2026-01-01T01:00:00Z}
-    contribution: last
     releases: [{name: users, statistic: count, epsilon: 1}]
     watches: [{name: slow, above: 500, more_than: 0.1, epsilon: 1, false_alarms: {at_most: 0.05, per: MONTH}, hold: 1h, at_most: 1}]
-    output: {topic: out}
     budget: {epsilon: 100, per: 24h}
 `
 

@@ -151,18 +151,7 @@ func TestAuditOfWhatFoundGroupsLearn(t *testing.T) {
 		all = append(all, d.turns()...)
 	}
 	editions := []config.Edition{{Stream: p.stream, Number: p.epoch, Schedule: p.schedule}}
-	audited := func() audit.Findings {
-		a := audit.New()
-		a.Learner = NewMeasures(editions)
-		for i, e := range all {
-			value, err := e.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
-			a.Entry(audit.Position{Topic: "ledger", Offset: int64(i)}, e.Key(), value)
-		}
-		return a.Findings()
-	}
+	audited := func() audit.Findings { return auditOf(t, all, editions) }
 	if got := audited(); !got.OK || got.Priors != 30 {
 		t.Errorf("a healthy ledger: %+v", got)
 	}
@@ -177,4 +166,19 @@ func TestAuditOfWhatFoundGroupsLearn(t *testing.T) {
 		got.Faults[1].Kind != audit.PriorDiffers {
 		t.Errorf("another value: %+v", got)
 	}
+}
+
+// auditOf audits a ledger.
+func auditOf(t *testing.T, all []ledger.Entry, editions []config.Edition) audit.Findings {
+	t.Helper()
+	a := audit.New()
+	a.Learner = NewMeasures(editions)
+	for i, e := range all {
+		value, err := e.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Entry(audit.Position{Topic: "ledger", Offset: int64(i)}, e.Key(), value)
+	}
+	return a.Findings()
 }

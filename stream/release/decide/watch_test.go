@@ -16,21 +16,14 @@ import (
 
 // alarmed is a stream whose watch has so large an ε that it follows its condition exactly, and holds for an hour. Its
 // watch `gone` fires by noise alone in one of 10⁹ months.
-const alarmed = `
-version: 1
-streams:
-  - name: s
-    input: {topic: in, user: user, value: value, time: time, group: group}
+const alarmed = oneStream + `
     groups: [a, b, c]
     max_groups: 3
-    bounds: {lower: 0, upper: 1000, step: 1}
     window: {size: 1h, every: 1h, grace: 10s, start: 2026-01-01T00:00:00Z}
-    contribution: last
     releases: [{name: users, statistic: count, epsilon: 1}]
     watches:
       - {name: slow, above: 500, users: 5, epsilon: EPSILON, false_alarms: {at_most: 0.05, per: 30d}, hold: 1h, at_most: ATMOST}
       - {name: gone, users_below: 2, epsilon: 0.001, false_alarms: {at_most: 0.000000001, per: 30d}, hold: 1h, at_most: 1}
-    output: {topic: out}
     budget: {epsilon: LIMIT, per: 24h}
     on_exhausted: withhold
 `

@@ -188,13 +188,7 @@ func TestFlagsAreNoGuesses(t *testing.T) {
 	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	flag := func(text string) *cli.Number {
-		n := new(cli.Number)
-		if err := n.UnmarshalText([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
+	flag := func(text string) *cli.Number { return flagged(t, text) }
 	c := Command{File: file, Out: out, Window: 24 * time.Hour, Epsilon: flag("0.8"), Lower: flag("0"),
 		Upper: flag("10")}
 	c.Value, c.Above, c.Figure = "movieId", flag("5"), "mean"
@@ -298,13 +292,7 @@ func TestBoundsOfEvents(t *testing.T) {
 	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	flag := func(text string) *cli.Number {
-		n := new(cli.Number)
-		if err := n.UnmarshalText([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
+	flag := func(text string) *cli.Number { return flagged(t, text) }
 	for name, c := range map[string]struct {
 		cmd  Command
 		want string // of the error, or of what is said
@@ -442,4 +430,14 @@ func TestMarks(t *testing.T) {
 	if len(f.FromData) != 11 || f.FromData[0].Key != "streams[a].groups" || s.Groups[1] != "on" {
 		t.Errorf("%v of %v are marked with %q", f.FromData, s.Groups, config.FromDataComment)
 	}
+}
+
+// flagged is what a flag says.
+func flagged(t *testing.T, text string) *cli.Number {
+	t.Helper()
+	n := new(cli.Number)
+	if err := n.UnmarshalText([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
