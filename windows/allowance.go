@@ -1,10 +1,8 @@
 package windows
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
-	"slices"
 )
 
 // AllowanceRule says what a user adds to the running totals of groups, such as the users so far today.
@@ -112,25 +110,10 @@ const allowanceVersion = 1
 
 // Snapshot writes down who has counted. It holds hashes of users: personal, as a payload is.
 func (a *Allowance) Snapshot() []byte {
-	rows := a.users.ascending()
-	if a.rule.MaxGroups > 1 {
-		slices.SortFunc(rows, func(i, j uint32) int {
-			x, y := a.users.row(i), a.users.row(j)
-			return cmp.Or(compareUsers(x.user, y.user), cmp.Compare(x.group, y.group))
-		})
-	}
-	data := make([]byte, 0, 64+20*len(rows))
-	data = append(data, allowanceVersion)
-	data = binary.AppendUvarint(data, uint64(a.rule.MaxGroups))
+	data := binary.AppendUvarint([]byte{allowanceVersion}, uint64(a.rule.MaxGroups))
 	data = binary.AppendUvarint(data, uint64(a.rule.Most))
-	data = binary.AppendUvarint(data, uint64(len(rows)))
-	for _, i := range rows {
-		r := a.users.row(i)
-		data = appendUser(data, r.user)
-		data = binary.AppendUvarint(data, uint64(r.group))
-		data = binary.AppendUvarint(data, uint64(r.value))
-	}
-	return compress(data)
+	return compress(appendRows(data, &a.users, a.users.ascendingGroups(a.rule.MaxGroups),
+		func(r *row) (group, used int64) { return int64(r.group), r.value }))
 }
 
 // RestoreAllowance returns the allowance of a snapshot, for a stream with a number of groups. A snapshot that is
@@ -143,24 +126,14 @@ func RestoreAllowance(rule AllowanceRule, groups int, snapshot []byte) (*Allowan
 			g, m, rule.MaxGroups, rule.Most)
 	}
 	a := NewAllowance(rule)
-	var before UserHash
-	rows := r.count(18, "users")
-	a.users.reserve(rows)
-	for i := 0; i < rows && r.err == nil; i++ {
-		u := r.user()
-		group, used := r.uvarint("group"), r.uvarint("used")
-		of, n := a.find(u, int32(group))
-		switch {
-		case r.err != nil:
-		case i > 0 && compareUsers(before, u) > 0:
-			r.fail("user %d does not come after the one before", i)
-		case group >= uint64(groups) || n >= rule.MaxGroups || used < 1 || used > uint64(rule.Most) || of != nil:
+	readRows(r, &a.users, true, "group", "used", func(u UserHash, group, used uint64) {
+		if of, n := a.find(u, int32(group)); group >= uint64(groups) || n >= rule.MaxGroups || used < 1 ||
+			used > uint64(rule.Most) || of != nil {
 			r.fail("a user has used up %d in group %d, their group number %d", used, group, n+1)
-		default:
-			a.users.insert(row{user: u, group: int32(group), value: int64(used)})
-			before = u
+			return
 		}
-	}
+		a.users.insert(row{user: u, group: int32(group), value: int64(used)})
+	})
 	if err := r.end(); err != nil {
 		return nil, fmt.Errorf("snapshot of an allowance: %w", err)
 	}

@@ -212,19 +212,12 @@ func (c *Cap) Snapshot() []byte {
 		return nil
 	}
 	users := slices.DeleteFunc(c.users.ascending(), func(i uint32) bool { return !c.live(c.users.row(i)) })
-	data := make([]byte, 0, 64+20*len(users))
-	data = append(data, capVersion)
+	data := []byte{capVersion}
 	for _, n := range c.rule.numbers() {
 		data = binary.AppendUvarint(data, n)
 	}
 	data = binary.AppendVarint(data, c.now)
-	data = binary.AppendUvarint(data, uint64(len(users)))
-	for _, i := range users {
-		r := c.users.row(i)
-		data = appendUser(data, r.user)
-		data = binary.AppendUvarint(data, uint64(c.now-r.order))
-		data = binary.AppendUvarint(data, uint64(r.value))
-	}
+	data = appendRows(data, &c.users, users, func(r *row) (ago, count int64) { return c.now - r.order, r.value })
 	return compress(data)
 }
 
@@ -245,28 +238,15 @@ func RestoreCap(rule CapRule, snapshot []byte) (*Cap, error) {
 		}
 	}
 	c := NewCap(rule)
-	c.now, c.begun = r.varint("window"), true
-	if last := horizon / int64(rule.every); r.err == nil && (c.now < -last || c.now > last) {
-		r.fail("window %d; want one from %d to %d", c.now, -last, last)
-	}
+	c.now, c.begun = r.window(rule.every), true
 	c.swept = c.now
-	var before UserHash
-	n := r.count(18, "users")
-	c.users.reserve(n)
-	for i := 0; i < n && r.err == nil; i++ {
-		u := r.user()
-		ago, count := r.uvarint("last window"), r.uvarint("windows")
-		switch {
-		case r.err != nil:
-		case i > 0 && compareUsers(before, u) >= 0:
-			r.fail("user %d does not come after the one before", i)
-		case ago >= uint64(rule.Block) || count < 1 || count > uint64(rule.Most):
+	readRows(r, &c.users, false, "last window", "windows", func(u UserHash, ago, count uint64) {
+		if ago >= uint64(rule.Block) || count < 1 || count > uint64(rule.Most) {
 			r.fail("a user counted in %d windows of a block, the last of them %d ago", count, ago)
-		default:
-			c.users.insert(row{user: u, order: c.now - int64(ago), value: int64(count)})
-			before = u
+			return
 		}
-	}
+		c.users.insert(row{user: u, order: c.now - int64(ago), value: int64(count)})
+	})
 	if err := r.end(); err != nil {
 		return nil, fmt.Errorf("snapshot of a cap: %w", err)
 	}

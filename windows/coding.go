@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -98,6 +100,49 @@ func (r *reader) count(size int, what string) int {
 		return 0
 	}
 	return int(n)
+}
+
+// appendRows appends the number of some rows of a table, and for each the hash of its user and two numbers. The three
+// snapshots of who has counted have such rows.
+func appendRows(data []byte, t *table, rows []uint32, numbers func(r *row) (first, second int64)) []byte {
+	data = slices.Grow(data, 20*len(rows))
+	data = binary.AppendUvarint(data, uint64(len(rows)))
+	for _, i := range rows {
+		r := t.row(i)
+		first, second := numbers(r)
+		data = binary.AppendUvarint(appendUser(data, r.user), uint64(first))
+		data = binary.AppendUvarint(data, uint64(second))
+	}
+	return data
+}
+
+// readRows reads what appendRows wrote. The users ascend; twice says that one may have several rows. add takes a row
+// into the table, or has the reader fail.
+func readRows(r *reader, t *table, twice bool, first, second string, add func(u UserHash, first, second uint64)) {
+	var before UserHash
+	n := r.count(18, "users")
+	t.reserve(n)
+	for i := 0; i < n && r.err == nil; i++ {
+		u, x, y := r.user(), r.uvarint(first), r.uvarint(second)
+		order := compareUsers(before, u)
+		switch {
+		case r.err != nil:
+		case i > 0 && (order > 0 || order == 0 && !twice):
+			r.fail("user %d does not come after the one before", i)
+		default:
+			add(u, x, y)
+			before = u
+		}
+	}
+}
+
+// window reads the number of a window, where windows begin at such a step.
+func (r *reader) window(every time.Duration) int64 {
+	at := r.varint("window")
+	if last := horizon / int64(every); r.err == nil && (at < -last || at > last) {
+		r.fail("window %d; want one from %d to %d", at, -last, last)
+	}
+	return at
 }
 
 // compress and decompress make a new coder each time, because snapshots are rare, and a shared coder would be state.

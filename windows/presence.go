@@ -1,7 +1,6 @@
 package windows
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -175,27 +174,15 @@ func (r PresenceRule) numbers() [5]uint64 {
 
 // Snapshot writes down who is active, and who keeps a group. It holds hashes of users: personal, as a payload is.
 func (p *Presence) Snapshot() []byte {
-	rows := slices.DeleteFunc(p.users.ascending(), func(i uint32) bool { return p.now-p.users.row(i).order >= p.reach() })
-	if p.rule.MaxGroups > 1 {
-		slices.SortFunc(rows, func(i, j uint32) int {
-			x, y := p.users.row(i), p.users.row(j)
-			return cmp.Or(compareUsers(x.user, y.user), cmp.Compare(x.group, y.group))
-		})
-	}
-	data := make([]byte, 0, 64+20*len(rows))
-	data = append(data, presenceVersion)
+	rows := slices.DeleteFunc(p.users.ascendingGroups(p.rule.MaxGroups),
+		func(i uint32) bool { return p.now-p.users.row(i).order >= p.reach() })
+	data := []byte{presenceVersion}
 	for _, n := range p.rule.numbers() {
 		data = binary.AppendUvarint(data, n)
 	}
 	data = binary.AppendVarint(data, p.now)
-	data = binary.AppendUvarint(data, uint64(len(rows)))
-	for _, i := range rows {
-		r := p.users.row(i)
-		data = appendUser(data, r.user)
-		data = binary.AppendUvarint(data, uint64(r.group))
-		data = binary.AppendUvarint(data, uint64(p.now-r.order))
-	}
-	return compress(data)
+	return compress(appendRows(data, &p.users, rows,
+		func(r *row) (group, ago int64) { return int64(r.group), p.now - r.order }))
 }
 
 // RestorePresence returns the presence of a snapshot. It goes on with the window after the one that had begun, or
@@ -209,36 +196,25 @@ func RestorePresence(rule PresenceRule, snapshot []byte) (*Presence, error) {
 		}
 	}
 	p := NewPresence(rule)
-	p.now, p.begun = r.varint("window"), true
-	if last := horizon / int64(rule.Every); r.err == nil && (p.now < -last || p.now > last) {
-		r.fail("window %d; want one from %d to %d", p.now, -last, last)
-	}
+	p.now, p.begun = r.window(rule.Every), true
 	p.swept = p.now
-	var before UserHash
-	rows := r.count(18, "users")
-	p.users.reserve(rows)
-	for i := 0; i < rows && r.err == nil; i++ {
-		u, group, ago := r.user(), r.uvarint("group"), r.uvarint("last window")
+	readRows(r, &p.users, true, "group", "last window", func(u UserHash, group, ago uint64) {
 		groups, twice := 0, false
 		for o, slot := p.users.next(u, p.users.place(u)); o != nil; o, slot = p.users.next(u, p.users.after(slot)) {
 			groups, twice = groups+1, twice || o.group == int32(group)
 		}
-		switch {
-		case r.err != nil:
-		case i > 0 && compareUsers(before, u) > 0:
-			r.fail("user %d does not come after the one before", i)
-		case group >= uint64(rule.Groups) || ago >= uint64(p.reach()) || groups == rule.MaxGroups || twice:
+		if group >= uint64(rule.Groups) || ago >= uint64(p.reach()) || groups == rule.MaxGroups || twice {
 			r.fail("user %d counted in group %d, the user's group number %d, %d windows ago; want each group once, at "+
-				"most %d of %d groups, and less than %d windows ago", i, group, groups+1, ago, rule.MaxGroups, rule.Groups,
-				p.reach())
-		default:
-			p.users.insert(row{user: u, group: int32(group), order: p.now - int64(ago)})
-			if before = u; ago < uint64(rule.Windows) {
-				*p.slot(int32(group), p.now-int64(ago))++
-				p.active[group]++
-			}
+				"most %d of %d groups, and less than %d windows ago", p.users.n, group, groups+1, ago, rule.MaxGroups,
+				rule.Groups, p.reach())
+			return
 		}
-	}
+		p.users.insert(row{user: u, group: int32(group), order: p.now - int64(ago)})
+		if ago < uint64(rule.Windows) {
+			*p.slot(int32(group), p.now-int64(ago))++
+			p.active[group]++
+		}
+	})
 	if err := r.end(); err != nil {
 		return nil, fmt.Errorf("snapshot of who is active: %w", err)
 	}

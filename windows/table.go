@@ -3,6 +3,7 @@ package windows
 import (
 	"cmp"
 	"math/bits"
+	"slices"
 )
 
 // row is a user's contribution to a group.
@@ -205,6 +206,19 @@ func (t *table) ascending() []uint32 {
 			j--
 		}
 		rows[j], users[j] = r, u
+	}
+	return rows
+}
+
+// ascendingGroups is ascending for a table of which a user has a row for each of up to maxGroups groups: those of one
+// user ascend by the group.
+func (t *table) ascendingGroups(maxGroups int) []uint32 {
+	rows := t.ascending()
+	if maxGroups > 1 {
+		slices.SortFunc(rows, func(i, j uint32) int {
+			x, y := t.row(i), t.row(j)
+			return cmp.Or(compareUsers(x.user, y.user), cmp.Compare(x.group, y.group))
+		})
 	}
 	return rows
 }
