@@ -2,20 +2,20 @@
 // files before them.
 //
 //   - entry.go: the [Entry], one record of the ledger topic. It says what one window of one stream was charged, and
-//     what was drawn. value.go: a figure of it, how far off it may be, and how drawn figures are rounded. continual.go:
-//     figures with one charge for many windows, with watch.go, change.go, total.go, so_far.go and active.go for their
-//     kinds. discovery.go: what a discovery found.
+//     what was drawn: figures, how far off they may be, and how they are rounded. continual.go: figures with one charge
+//     for many windows. ongoing.go: those of them that are drawn leaf by leaf. watch.go, change.go, total.go, so_far.go
+//     and active.go have their kinds. discovery.go: what a discovery found.
 //   - check.go: which entries Louver never writes. encode.go: an entry as the value of its record, its version, and the
 //     kinds that it names. records.go: the records of the output topic that it expands to.
 //   - instances.go: the instances of continual figures, each a held charge. books.go: the [Books], which say which
 //     windows are decided and whether the next one can be paid.
 //   - lately.go: what streams published lately, as far as later draws may learn from it.
 //   - histogram.go: the figures that are computed from histograms. rollups.go: histograms of longer periods, and what
-//     is added up for them. stretch.go: sums over the newest time, by blocks of windows. objective.go: such sums of
-//     shares with an objective. together.go: all groups added up.
+//     is added up for them. stretch.go: sums over the newest time, by blocks of windows, also those of
+//     objectives. together.go: all groups added up.
 //   - lists.go: the [Lists] of names that discoveries found.
-//   - state.go: the [State] after the entries of a partition. facts.go: which parts of an entry are facts, and how a
-//     state derives the others. checkpoint.go: the state as it is written down.
+//   - state.go: the [State] after the entries of a partition, which parts of an entry are facts, and how a state derives
+//     the others. checkpoint.go: the state as it is written down.
 //   - report.go: the [Report] of what was spent, also for those who see only the output topics.
 //
 // An entry holds everything that its records say, so that publishing is a copy: the same entry gives the same bytes,
