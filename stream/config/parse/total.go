@@ -134,8 +134,8 @@ func (r *releaseNode) total(s *config.Stream) *config.Total {
 	in := s.Input
 	t.Definition = fingerprint("total|%s|%v|%v|%s|%s|%s|%s|%s|%s|%s|%q|%d|%s|%s|%s|%s|%s|%s|%q", t.Query.Statistic,
 		t.Query.Above, t.Query.Below, most, t.Query.Epsilon, t.Mechanism.Name(), unit, r.zone, t.Update, every,
-		s.Groups, s.MaxGroups, s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), s.Window.Grace, nameOfBudget(s),
-		append([]string{in.Topic, in.User, in.Value, in.Group}, in.Columns...))
+		s.Groups, s.MaxGroups, s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), s.Window.Grace,
+		nameOfBudget(s), append([]string{in.Topic, in.User, in.Value, in.Group}, in.Columns...))
 	return t
 }
 
