@@ -14,8 +14,8 @@
 //     is added up for them. stretch.go: sums over the newest time, by blocks of windows, also those of
 //     objectives. together.go: all groups added up.
 //   - lists.go: the [Lists] of names that discoveries found.
-//   - state.go: the [State] after the entries of a partition, which parts of an entry are facts, and how a state derives
-//     the others. checkpoint.go: the state as it is written down.
+//   - state.go: the [State] after the entries of a partition, which parts of an entry are facts, and how a state
+//     derives the others. checkpoint.go: the state as it is written down.
 //   - report.go: the [Report] of what was spent, also for those who see only the output topics.
 //
 // An entry holds everything that its records say, so that publishing is a copy: the same entry gives the same bytes,
