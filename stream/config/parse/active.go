@@ -87,11 +87,10 @@ func (r *releaseNode) makeActive(s *config.Stream) *config.Active {
 	a.AtMost = mostDays(s, time.Now())
 	// Privacy: if the topic or a field changes, a person may have another name, and nobody knows that the person was
 	// there. So the instance ends when these change, and the next one is charged separately.
-	in := s.Input
 	a.Definition = fingerprint("active|%s|%v|%v|%s|%s|%s|%s|%s|%q|%d|%s|%s|%s|%s|%s|%s|%q", a.Within, a.Query.Above,
 		a.Query.Below, a.Query.Epsilon, a.Mechanism.Name(), a.Update, w.Size, w.Every, s.Groups, s.MaxGroups,
 		s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), w.Grace, nameOfBudget(s),
-		append([]string{in.Topic, in.User, in.Value, in.Group}, in.Columns...))
+		whoCounts(&s.Input))
 	return a
 }
 

@@ -87,6 +87,7 @@ func TestDefinitionsOfActive(t *testing.T) {
 		{"user: user_id", "user: account_id", false}, // who was seen under one name may be seen again under the other
 		{"topic: checkout.events", "topic: orders.events", false},
 		{"group: region", "group: country", false},
+		{"group: region", "group: region\n      where: {tenant: shop}", false},
 		{"epsilon: 0.02", "epsilon: 0.03", true},
 		{"description: time", "description: the time", true},
 	})

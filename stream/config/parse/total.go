@@ -131,12 +131,20 @@ func (r *releaseNode) total(s *config.Stream) *config.Total {
 	}
 	// Privacy: if the topic or a field changes, a person may have another name, and nobody knows that the person has
 	// counted. So the period ends when these change, and the next one is charged separately.
-	in := s.Input
 	t.Definition = fingerprint("total|%s|%v|%v|%s|%s|%s|%s|%s|%s|%s|%q|%d|%s|%s|%s|%s|%s|%s|%q", t.Query.Statistic,
 		t.Query.Above, t.Query.Below, most, t.Query.Epsilon, t.Mechanism.Name(), unit, r.zone, t.Update, every,
 		s.Groups, s.MaxGroups, s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), s.Window.Grace,
-		nameOfBudget(s), append([]string{in.Topic, in.User, in.Value, in.Group}, in.Columns...))
+		nameOfBudget(s), whoCounts(&s.Input))
 	return t
+}
+
+// whoCounts is what of an input decides which users have counted as whom.
+func whoCounts(in *config.Input) []string {
+	of := append([]string{in.Topic, in.User, in.Value, in.Group}, in.Columns...)
+	for _, c := range in.Where {
+		of = append(of, c.String())
+	}
+	return of
 }
 
 // refuseKey refuses what a key says; where it is not given, what the key says that makes the release one of its kind.

@@ -116,6 +116,7 @@ func TestDefinitionsOfTotals(t *testing.T) {
 		{"topic: checkout.events", "topic: orders.events", false},
 		{"value: latency_ms", "value: total_ms", false},
 		{"group: region", "group: country", false},
+		{"group: region", "group: region\n      where: {tenant: shop}", false},
 		{"epsilon: 0.02", "epsilon: 0.03", true},
 		{"description: time", "description: the time", true},
 	})
