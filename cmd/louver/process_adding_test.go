@@ -96,7 +96,7 @@ func TestFiguresAddUpToWhatWasSent(t *testing.T) {
 		}{length * 2 / 3, func() { a.recreate(appended) }})
 	}
 	for fault := 0; time.Now().Before(a.end.Add(-4 * liveSize)); fault++ {
-		if len(once) > 0 && time.Now().After(a.start.Add(once[0].after)) {
+		for len(once) > 0 && time.Now().After(a.start.Add(once[0].after)) {
 			once[0].do()
 			once = once[1:]
 		}
