@@ -283,11 +283,12 @@ func (t *Total) Error95(leaf int64) int64 {
 // Needs returns about how many users a histogram has to hold after a leaf for a quantile that is more than noise, and
 // for a useful one. Both are proportional to the noise of a number: the quality goes by the band, and that reaches as
 // far as the noise of the users up to the quantile does. The factors are those of simulated days of 1,000 to 50,000
-// users with lognormal latencies in 113 buckets, rounded to the safe side. Fewer buckets need fewer users.
+// users with lognormal latencies in 113 buckets, rounded to the safe side. Fewer buckets need fewer users. Both are at
+// least 1: without users there is no quantile, however little noise there is.
 func (t *Total) Needs(p decimal.Decimal, leaf int64) (rough, useful int64) {
 	variance, _ := t.Noise(leaf)
 	side := decimal.Min(p, decimal.NewFromInt(1).Sub(p)).InexactFloat64()
-	users := func(factor float64) int64 { return int64(math.Ceil(factor * math.Sqrt(variance/8) / side)) }
+	users := func(factor float64) int64 { return max(1, int64(math.Ceil(factor*math.Sqrt(variance/8)/side))) }
 	if side > 0.25 {
 		return users(24), users(110)
 	}

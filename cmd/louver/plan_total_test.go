@@ -120,6 +120,18 @@ func TestCheckOfVisits(t *testing.T) {
 	}
 }
 
+// TestCheckWithHardlyAnyNoise: an ε without privacy is allowed, as for a test of one's own. Then one user is enough.
+func TestCheckWithHardlyAnyNoise(t *testing.T) {
+	t.Parallel()
+	file := clitest.File(t, "streams.yaml", strings.NewReplacer("SIZE", "15m", "RELEASE", "name: today, statistic: "+
+		"histogram, since: midnight, buckets: [10, 50], epsilon: 1000000}\n      - {name: p99, statistic: quantile, "+
+		"p: 0.99, from: today", "EPSILON", "3000000").Replace(oneTotal))
+	got := commandLine(t, "", "check", file)
+	if want := "p99 is useful from the first of the users on"; got.code != 0 || !strings.Contains(got.out, want) {
+		t.Errorf("%q is missing in\n%s%s", want, got.out, got.err)
+	}
+}
+
 // oneTotal is a streams file with one release.
 const oneTotal = `version: 1
 streams:
