@@ -61,12 +61,13 @@
 //
 // A stream has one ordered list of figures ([config.Stream.Figures]). Each is of one of the [config.Kinds], and says
 // itself what it costs, which series it has, and how it would be under another budget. So prices, names, retention and
-// pages go through figures and know no kinds. A kind is a file and a row in config, a form and a row in parse (kinds.go),
-// and a draw in decide (continual.go). If it has instances, it has a file and a row in the ledger (continual.go), and if
-// users are remembered, it says how in release/attendance/ongoing.go. What the API, statements, alerts and logs say of
-// it is in its row and in its [config.About]. It is named elsewhere for three things: a field of its own in the record
-// (record/value.go, with a column of CSV in web/releases.go), a forecast of its own (the commands check and plan), and
-// flags of its own (plan and release). Whoever has more to say of one kind asks [config.All] or [config.Of].
+// pages go through figures and know no kinds. A kind is a file and a row in config, a form and a row in parse
+// (kinds.go), and a draw in decide (continual.go). If it has instances, it has a file and a row in the ledger
+// (continual.go), and if users are remembered, it says how in release/attendance/ongoing.go. What the API, statements,
+// alerts and logs say of it is in its row and in its [config.About]. It is named elsewhere for three things: a field of
+// its own in the record (record/value.go, with a column of CSV in web/releases.go), a forecast of its own (the commands
+// check and plan), and flags of its own (plan and release). Whoever has more to say of one kind asks [config.All] or
+// [config.Of].
 //
 // release/decide/testdata/recorded has recorded topics. The stage must write the same bytes again, so a change that is
 // meant to change no figure and no charge can be seen to change none. release/decide/testdata/scripts tells in plain

@@ -136,5 +136,5 @@ func mayBeDecimal(text []byte) bool {
 	return err == nil && len(twos) > 0
 }
 
-const causeDecimal = "has a value that may be a decimal of Kafka Connect in base64; want decimal.handling.mode=string " +
-	"in Debezium, decimal.format=NUMERIC in the JSON converter, or records with their schema"
+const causeDecimal = "has a value that may be a decimal of Kafka Connect in base64; want decimal.handling.mode=" +
+	"string in Debezium, decimal.format=NUMERIC in the JSON converter, or records with their schema"

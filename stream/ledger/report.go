@@ -19,8 +19,8 @@ type Report struct {
 	Watches []WatchReport  `json:"watches,omitempty"`
 }
 
-// StreamReport is the report of one stream. What it has spent is its own. The limit, what is left and the rest belong to
-// its budget.
+// StreamReport is the report of one stream. What it has spent is its own. The limit, what is left and the rest belong
+// to its budget.
 type StreamReport struct {
 	Stream string `json:"stream"`
 	BudgetReport

@@ -30,12 +30,12 @@ func TestLastReadableValueStays(t *testing.T) {
 	const windows, noise = 30, 150 // cards show 60 windows, and details 120
 	a := noisy(t, windows, noise)
 	b := open(t, a, "#/")
-	at := a.end(windows - 1).Format("15:04")
+	at := a.end(windows - 1)
 	b.shows(".fold", "1 of 3 groups: too few users to say")
-	b.shows(".fold", " at "+at)
+	b.showsAt(".fold", " at %s", at)
 	b.until(`document.querySelectorAll(".card:not([hidden])").length === 2`)
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
-	b.shows(".headline .error", " at "+at)
+	b.showsAt(".headline .error", " at %s", at)
 	b.shows(".panel .fold", "p50: too few users to say in all of this range, last ")
 	b.until(`!document.querySelector(".plot[data-release=p50]") && document.querySelector(".plot[data-release=p90]")`)
 	a.play(windows+noise, windows+noise+3)
@@ -43,7 +43,7 @@ func TestLastReadableValueStays(t *testing.T) {
 	b.run(chromedp.Click(".panel .fold a"))
 	b.until(`document.querySelector(".plot[data-release=p50]")?.plot.lines[0].figures.some((f) => f.quality === "useful") && !document.querySelector(".panel .fold")?.textContent.startsWith("p50")`)
 	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil))
-	b.shows(".fold", " at "+at)
+	b.showsAt(".fold", " at %s", at)
 }
 
 // The page stays open: what it has read once it does not forget, however many windows of noise come.
@@ -51,11 +51,11 @@ func TestOpenPageKeepsTheLastReadableValue(t *testing.T) {
 	const windows, noise = 30, 5
 	a := noisy(t, windows, noise)
 	b := open(t, a, "#/")
-	said := " at " + a.end(windows-1).Format("15:04")
-	b.shows(".card.few .error", said)
+	at := a.end(windows - 1)
+	b.showsAt(".card.few .error", " at %s", at)
 	a.play(windows+noise, windows+noise+80)
 	b.until(fmt.Sprintf(`document.querySelector(".card[hidden] .plot")?.plot.lines[0].figures.at(-1).end === %d`, a.end(windows+noise+79).Unix()))
-	b.shows(".fold", said)
+	b.showsAt(".fold", " at %s", at)
 }
 
 // The API has the newest record that is more than noise.

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
@@ -199,6 +200,18 @@ func (b *tab) shows(selector, text string) {
 	b.until(
 		fmt.Sprintf("[...document.querySelectorAll(%q)].some((e) => e.checkVisibility() && e.textContent.includes(%q))",
 			selector, text))
+}
+
+// showsAt waits like shows for a text that contains times. Each %s stands for one. The page writes the day too where it
+// is not today's, and midnight may come at any moment of a test.
+func (b *tab) showsAt(selector, format string, at ...time.Time) {
+	b.Helper()
+	var times []any
+	for _, at := range at {
+		times = append(times, `(\d+ \w+ )?`+at.Format("15:04"))
+	}
+	b.until(fmt.Sprintf("[...document.querySelectorAll(%q)].some((e) => e.checkVisibility() && new RegExp(%q).test(e.textContent))",
+		selector, fmt.Sprintf(format, times...)))
 }
 
 // withheld is a record of a window without a value.

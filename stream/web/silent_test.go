@@ -54,22 +54,22 @@ func TestSilentStreamKeepsItsPast(t *testing.T) {
 	a := silenced(t, windows, silent)
 	b := open(t, a, "#/")
 	begin := a.end(windows - silent - 1)
-	said := "hardly anybody since " + begin.Format("15:04")
-	b.shows(".pill.warn", said)
+	const said = "hardly anybody since %s"
+	b.showsAt(".pill.warn", said, begin)
 	b.shows("#state", "1 needs a look: 1 silent")
 	b.until(`document.querySelectorAll(".card:not([hidden])").length === 6 && document.querySelectorAll(".card.silent").length === 4`)
-	b.shows(".card.silent .value", said)
+	b.showsAt(".card.silent .value", said, begin)
 	b.until(`document.querySelector(".pill.warn").title.includes("are within their noise")`)
 	past := fmt.Sprintf(`((plot) => plot.start <= %d && plot.extras.silent === %d && plot.lines[0].figures.filter((f) => f.end <= %[2]d && f.quality === "useful").length >= 40)`,
 		begin.Add(-time.Duration(silent/4)*time.Minute).Unix(), begin.Unix())
 	b.until(past + `(document.querySelector(".card.silent .plot").plot)`)
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/us"`, nil))
-	b.shows(".pill.warn", said)
+	b.showsAt(".pill.warn", said, begin)
 	b.until(past + `(document.querySelector(".plot.large").plot)`)
 	b.until(`[...document.querySelectorAll(".values li")].length === 4 && [...document.querySelectorAll(".values li")].every((e) => e.scrollWidth <= e.clientWidth)`)
-	b.shows(".headline .error", " at "+begin.Format("15:04")) // the last value stays
+	b.showsAt(".headline .error", " at %s", begin) // the last value stays
 	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/us"`, nil))
-	b.shows(".pill.warn", "hardly anybody since "+a.end(windows-21).Format("15:04"))
+	b.showsAt(".pill.warn", said, a.end(windows-21))
 	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/eu"`, nil))
 	b.shows(".pill.good", "normal")
 }

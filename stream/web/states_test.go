@@ -30,19 +30,19 @@ func TestStateInAReadersWords(t *testing.T) {
 	slow := func(window int) bool { return window >= 30 && !back }
 	a := climbs(t, windows, slow)
 	b := open(t, a, "#/")
-	said := "↑ higher since " + a.end(29).Format("15:04")
-	b.shows(".card.changed .said", said)
+	const said = "↑ higher since %s"
+	b.showsAt(".card.changed .said", said, a.end(29))
 	b.until(`document.querySelectorAll(".card.normal").length === 2`)
 	b.shows(".card.normal .said", "normal")
-	b.shows(".pill.warn", "p50 "+said+" in eu")
+	b.showsAt(".pill.warn", "p50 "+said+" in eu", a.end(29))
 	b.shows("#state", "1 needs a look: 1 changed")
 	b.until(`document.title === "1 changed · Louver"`)
 	var words []string
 	b.run(chromedp.Evaluate(`document.querySelector("main").innerText.match(/on time|useful|rough|only noise|◆(?! From here on)/g) ?? []`, &words))
 	want(t, "words of the record", words, []string{})
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
-	b.shows(".pill.warn", "p50 "+said)
-	b.shows(".headline .said", said)
+	b.showsAt(".pill.warn", "p50 "+said, a.end(29))
+	b.showsAt(".headline .said", said, a.end(29))
 	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/us"`, nil))
 	b.shows(".pill.good", "normal")
 
@@ -75,5 +75,5 @@ func TestNoiseKeepsItsPast(t *testing.T) {
 	b := open(t, a, "#/")
 	b.until(`document.querySelectorAll(".card:not([hidden])").length === 3 && document.querySelectorAll(".card.few").length === 2`)
 	b.shows(".card.few .value", "too few users to say")
-	b.shows(".card.few .error", " at "+a.end(19).Format("15:04"))
+	b.showsAt(".card.few .error", " at %s", a.end(19))
 }

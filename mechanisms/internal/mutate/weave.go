@@ -29,8 +29,8 @@ const (
 		"var " + switchVar + ", _ = strconv.Atoi(os.Getenv(\"" + switchName + "\"))\n"
 )
 
-// weave numbers mutations, and compiles those that can be switched on into one binary for each target. One that does not
-// compile is left out, and tried for itself.
+// weave numbers mutations, and compiles those that can be switched on into one binary for each target. One that does
+// not compile is left out, and tried for itself.
 func weave(ctx context.Context, dir string, mutations []mutation) error {
 	targets := map[string][]*mutation{}
 	for i := range mutations {

@@ -62,8 +62,8 @@ var inputForm = form.Form{
 		Meaning: "the field that says whose value it is. Its content is a JSON string or integer. It counts as it " +
 			"is written: ids that differ in a space, in case or in their Unicode form are different users. " +
 			"`$key`: the record's key, byte for byte: keys of JSON that differ in white space, or in the order of their " +
-			"members, are different users, and the log warns of them. A key that begins with the number of its schema makes one person a user for each schema. With `schema: " +
-			"registry` the number is left out, and a key that is a text or an integer of Avro counts as that",
+			"members, are different users, and the log warns of them. A key that begins with the number of its schema " +
+			"makes one person a user for each schema. With `schema: registry` the number is left out, and a key that is a text or an integer of Avro counts as that",
 		Value: form.Into(field(codec.KeyField, "a field, or $key for the record's key"),
 			func(in *config.Input, v string) { in.User = v })},
 	{Name: "value", Absent: "required, unless `contribution` is `count`; with `otlp_traces` `span.duration_ms`, with " +

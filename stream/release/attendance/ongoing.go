@@ -189,8 +189,8 @@ func (o *Ongoing) bytes() (sum int64) {
 func (o *Ongoing) remembers() time.Duration { return o.kind.remembers() }
 
 // snapshot writes the number of the instance, the number of the leaf, what is open of each number of each group, and
-// then the snapshot of the users. The numbers are varints. They have no checksum of their own: the hash in the records of
-// a snapshot guards all of it.
+// then the snapshot of the users. The numbers are varints. They have no checksum of their own: the hash in the records
+// of a snapshot guards all of it.
 func (o *Ongoing) snapshot() []byte {
 	o.close()
 	text := binary.AppendUvarint(nil, uint64(o.number))

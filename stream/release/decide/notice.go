@@ -114,8 +114,8 @@ func (c *Core) tellClipped(s *config.Stream, merged *windows.Merger, groups int)
 	c.say(Clipped{s.Name, beyond})
 	key := "stream " + s.Name + ": contributions beyond the bounds"
 	if 2*beyond > all {
-		c.say(Lasting{key, "stream " + s.Name + ": what most users of a window add up to lies beyond the bounds, and counts " +
-			"as the nearer bound", time.Hour})
+		c.say(Lasting{key, "stream " + s.Name + ": what most users of a window add up to lies beyond the bounds, and " +
+			"counts as the nearer bound", time.Hour})
 	} else {
 		c.say(Over{key, "stream " + s.Name + ": what most users of a window add up to lies within the bounds"})
 	}

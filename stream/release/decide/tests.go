@@ -67,8 +67,8 @@ func (ts *tests) describe(p *program, w windows.Window) (all []ledger.Continual)
 }
 
 // resume opens the armed instances of a program. open has a place for each continual figure. ended are instances of
-// the budget that look at no more windows: those that cannot be opened, totals and numbers of active users that are lost, and those of definitions
-// that are over.
+// the budget that look at no more windows: those that cannot be opened, totals and numbers of active users that are
+// lost, and those of definitions that are over.
 func (ts *tests) resume(p *program) (open []instance, ended []ledger.Instance) {
 	open = make([]instance, len(p.continual))
 	for _, o := range ts.own.Books.Open(p.stream.Budget.Name) {

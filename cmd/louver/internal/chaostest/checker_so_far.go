@@ -9,11 +9,11 @@ import (
 // The figures of streams with recent that cost their ε once for many windows are compared with the truth where they are
 // exact: their ε is 2 and 3 million.
 //
-// False alarms: so_far draws whole numbers by a discrete Laplace law, on at most ten levels of an hour of 600 leaves and
-// two of buckets. Each level has at least a hundredth of ε, so a number is another one with probability 2e^(−10,000).
-// now has T = 14,400 leaves a day, and Laplace noise of the scale b = W₁/ε ≤ T/ε < 0.005 users. Its error is Σ w_j Z_j
-// with w_0 = 1 and Σ_{j>0} w_j² < 0.03, so by Chernoff's bound at 0.9/b it is half a user or more with a probability of
-// at most 11·e^(−0.9·0.5/b) < 10^−37. A run of twelve hours has fewer than 10⁶ numbers.
+// False alarms: so_far draws whole numbers by a discrete Laplace law, on at most ten levels of an hour of 600 leaves
+// and two of buckets. Each level has at least a hundredth of ε, so a number is another one with probability
+// 2e^(−10,000). now has T = 14,400 leaves a day, and Laplace noise of the scale b = W₁/ε ≤ T/ε < 0.005 users. Its error
+// is Σ w_j Z_j with w_0 = 1 and Σ_{j>0} w_j² < 0.03, so by Chernoff's bound at 0.9/b it is half a user or more with a
+// probability of at most 11·e^(−0.9·0.5/b) < 10^−37. A run of twelve hours has fewer than 10⁶ numbers.
 
 // checkSoFar compares distributions so far with the truth. A user counts once, in the bucket of their first value.
 func (c *checker) checkSoFar() {

@@ -142,8 +142,8 @@ func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
 	return q, err
 }
 
-// planned is what a forecast costs one user, in all groups in which the user may count. Lost and LostDelta are what that
-// comes to if nothing else is drawn.
+// planned is what a forecast costs one user, in all groups in which the user may count. Lost and LostDelta are what
+// that comes to if nothing else is drawn.
 type planned struct {
 	Charge    []record.Charge `json:"charge"`
 	Lost      cli.Digits      `json:"epsilon_lost"`
@@ -163,8 +163,8 @@ func (p planned) notPure() string {
 		"other draws it adds less.\n", p.LostDelta)
 }
 
-// epsilons lists the ε to forecast: that of the flags, or the least of two digits with which the error is what the flags
-// want, as enough says, or several. It is empty if none is enough.
+// epsilons lists the ε to forecast: that of the flags, or the least of two digits with which the error is what the
+// flags want, as enough says, or several. It is empty if none is enough.
 func (c *PlanCommand) epsilons(enough func(epsilon decimal.Decimal) bool) []decimal.Decimal {
 	switch {
 	case c.Epsilon != nil:

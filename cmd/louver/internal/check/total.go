@@ -174,8 +174,8 @@ func (x totalReport) print(w *bytes.Buffer, expected int64) {
 			fmt.Fprintf(w, "    %s is useful from the first of the %s on\n", q.Release, x.unit)
 			continue
 		}
-		fmt.Fprintf(w, "    %s is noise below about %d %s so far, and useful from about %d %[3]s on; at the end of the %[5]s\n",
-			q.Release, q.Rough, x.unit, q.Useful, period.Unit(x.Since).Noun())
+		fmt.Fprintf(w, "    %s is noise below about %d %s so far, and useful from about %d %[3]s on; at the end of "+
+			"the %[5]s\n", q.Release, q.Rough, x.unit, q.Useful, period.Unit(x.Since).Noun())
 	}
 	noun := period.Unit(x.Since).Noun()
 	fmt.Fprintf(w, "    costs one user %s in each %s, however many values it has", x.each, noun)

@@ -57,8 +57,8 @@ some of them, it says which lines and why.
 
 Events keep their times. A stream with "start: now" counts only what happens from now on: for old events give it a start
 before them, or move them with --from now --speed X. These two read a file once beforehand, to see which event is the
-first. If a file is not in order, --speed also holds it in memory, to sort it. Standard input cannot be read twice: there
-the first line counts as the first event, and events that come too late are sent at once.`
+first. If a file is not in order, --speed also holds it in memory, to sort it. Standard input cannot be read twice:
+there the first line counts as the first event, and events that come too late are sent at once.`
 }
 
 // Run implements the command.

@@ -67,7 +67,8 @@ func (c *ReleaseCommand) totalling() (*config.Total, windows.Schedule, error) {
 	if err := without("--since", append(c.columns(), needed{"--from", c.From, "a time in the period"})...); err != nil {
 		return nil, s, err
 	}
-	of := &config.Total{Zone: c.Zone, Update: cmp.Or(c.Update, c.Window), Head: config.Head{Name: "total", Definition: "total", Groups: 1}}
+	of := &config.Total{Head: config.Head{Name: "total", Definition: "total", Groups: 1}, Zone: c.Zone,
+		Update: cmp.Or(c.Update, c.Window)}
 	unit := period.Unit(c.Since)
 	if !slices.Contains(period.Units(), unit) {
 		return fail("--since %s; want hour, midnight, monday or month", c.Since)
