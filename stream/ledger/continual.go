@@ -99,15 +99,6 @@ func leafCap(name string, number int64, began time.Time) budget.Cap {
 	return budget.Cap{Count: 1, Per: leafDay, Era: began.Unix(), Lane: fmt.Sprintf("%s/%d", name, number)}
 }
 
-// test is a kind whose instances have a secret, and end when they fire.
-type test interface {
-	kind
-	// fired is the group that has ended the instance in this window; nil if none has.
-	fired() *string
-	// fire records that a group ends the instance.
-	fire(group string)
-}
-
 // kindRow is where a continual figure keeps what it says of one kind.
 type kindRow struct {
 	name string // in entries

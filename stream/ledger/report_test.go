@@ -2,16 +2,19 @@ package ledger_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/budget/privacy"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/ledger/ledgertest"
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/record/recordtest"
 )
 
 func TestReportGolden(t *testing.T) {
@@ -222,6 +225,114 @@ func TestPublishedTotalsAreNeverTooLow(t *testing.T) {
 		if b.Partial || b.EpsilonSpent.String() != "0.6" || total != c.total {
 			t.Errorf("with %s: partial %v, ε %s in the period and %s in all; want 0.6 and %s", name, b.Partial,
 				b.EpsilonSpent, total, c.total)
+		}
+	}
+}
+
+// The books of several partitions report together as those of one ledger do: a budget is in one partition, also if
+// others continue it, and a stream moves with its budget.
+func TestJoinedBooksReportAsOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := ledgertest.History(t, rapid.IntRange(1, 40).Draw(t, "entries"))
+		moved := rapid.IntRange(0, 40).Draw(t, "moved from")
+		whole, parts := ledger.NewBooks(), map[string]*ledger.Books{}
+		for i, e := range p.Entries {
+			if i >= moved && e.Stream == "u" {
+				e.Budget, e.Limit, e.Epoch = "c", ledgertest.Limit("2", 0), e.Epoch+1<<20
+			}
+			if parts[e.Budget] == nil {
+				parts[e.Budget] = ledger.NewBooks()
+			}
+			for _, b := range []*ledger.Books{whole, parts[e.Budget]} {
+				if err := b.Add(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var all []*ledger.Books
+		for _, b := range parts {
+			all = append(all, b)
+		}
+		now := p.Entries[len(p.Entries)-1].WindowEnd
+		if diff := cmp.Diff(ledger.NewReport(whole, now), ledger.NewReport(ledger.Join(all), now), wholeReport,
+			sameDecimals); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// A stream that moves while its budget pays nothing has been withheld since the first of these windows, under whichever
+// budget.
+func TestJoinedBooksSaySinceWhen(t *testing.T) {
+	for _, reversed := range []bool{false, true} {
+		parts := []*ledger.Books{ledger.NewBooks(), ledger.NewBooks()}
+		for n := range 4 {
+			p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.6", Limit: ledgertest.Limit("1", 0)}
+			if n > 1 {
+				p.Budget, p.Limit = "c", ledgertest.Limit("0.5", 0)
+			}
+			ledgertest.Settle(t, parts[n/2], p.Entry(n))
+		}
+		if reversed {
+			parts[0], parts[1] = parts[1], parts[0]
+		}
+		since := ledger.NewReport(ledger.Join(parts), ledgertest.Epoch.Add(time.Hour)).Streams[0].ExhaustedSince
+		if want := ledgertest.Epoch.Add(2 * time.Minute); since == nil || !since.Equal(want) {
+			t.Errorf("reversed %v: since %v, want %s", reversed, since, want)
+		}
+	}
+}
+
+// TestWatchRecords follows a watch that is silent, fires in the second of three groups, holds, and then has had at_most
+// instances.
+func TestWatchRecords(t *testing.T) {
+	s := recordtest.Compile(t)
+	var got []string
+	for _, e := range ledgertest.Watched(t, 6) {
+		line := ""
+		for _, r := range ledgertest.Records(t, e) {
+			if f := s.Follows(t, e.Name(), r.Value); f["statistic"] == record.StatisticWatch {
+				line += fmt.Sprintf("%v %v %v %v %v %v; ", f["group"], f["value"], f["reason"], f["since"],
+					f["instance"], f["epsilon"])
+			}
+		}
+		got = append(got, line)
+	}
+	want := []string{
+		"eu 0 <nil> <nil> 1 1; us 0 <nil> <nil> 1 1; ap 0 <nil> <nil> 1 1; ",
+		"eu 0 <nil> <nil> 1 1; us 0 <nil> <nil> 1 1; ap 0 <nil> <nil> 1 1; ",
+		"eu 0 <nil> <nil> 1 1; us 1 <nil> 2026-11-20T08:03:00Z 1 1; ap <nil> not_armed <nil> 1 1; ",
+		"eu <nil> not_armed <nil> 1 1; us 1 <nil> 2026-11-20T08:03:00Z 1 1; ap <nil> not_armed <nil> 1 1; ",
+		"eu <nil> not_armed <nil> 1 1; us 1 <nil> 2026-11-20T08:03:00Z 1 1; ap <nil> not_armed <nil> 1 1; ",
+		"eu <nil> budget_exhausted <nil> 1 0; us <nil> budget_exhausted <nil> 1 0; ap <nil> " +
+			"budget_exhausted <nil> 1 0; ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestReportOfWatches: each instance is counted, and what it holds counts in the budget. It fires in the third window.
+// In the sixth its hold is over, and at_most allows no other.
+func TestReportOfWatches(t *testing.T) {
+	for windows, want := range map[int]struct{ state, spent string }{5: {"fired", "1.25"}, 6: {"withheld", "1.3"}} {
+		b := ledger.NewBooks()
+		for _, e := range ledgertest.Watched(t, windows) {
+			if err := b.Add(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := ledger.NewReport(b, ledgertest.Epoch.Add(6*time.Minute))
+		if len(r.Watches) != 1 {
+			t.Fatalf("%+v, want one watch", r.Watches)
+		}
+		if w := r.Watches[0]; w.Instances != 1 || w.State != want.state ||
+			!w.From.Equal(ledgertest.Epoch.Add(time.Minute)) ||
+			!w.To.Equal(ledgertest.Epoch.Add(3*time.Minute)) || w.EpsilonTotal.String() != "1" {
+			t.Errorf("after %d windows: %+v, want %s", windows, w, want.state)
+		}
+		if spent := r.Budgets[0].EpsilonSpent.String(); spent != want.spent { // the windows and an instance
+			t.Errorf("the budget has spent %s, want %s", spent, want.spent)
 		}
 	}
 }

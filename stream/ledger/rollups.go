@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/louver/louver/stream/record"
@@ -404,4 +406,62 @@ func (p Period) check(releases []record.Series, start, end time.Time, every time
 			p.Release, p.Since, p.Until)
 	}
 	return nil
+}
+
+// checkRollups checks that each roll-up is of a histogram of the entry and has the values of all groups.
+func (e Entry) checkRollups() error {
+	for _, up := range e.Rollups {
+		series := e.rollupSeries(up)
+		if len(series) == 0 || series[0].Buckets == nil || !up.of(series[0]) {
+			return fmt.Errorf("roll-up %s of %q, which is no histogram with that roll-up", up.Period, up.Release)
+		}
+		if up.Windows.Released < 0 || up.Windows.Released > up.Windows.Of ||
+			up.Windows.Incomplete > up.Windows.Released ||
+			(up.Windows.Released > 0) != (len(up.Groups) > 0) || !up.Since.Before(e.WindowEnd) {
+			return fmt.Errorf("roll-up %s of %q since %s has %+v and %d groups", up.Period, up.Release, up.Since,
+				up.Windows, len(up.Groups))
+		}
+		h, err := e.histogramAt(e.release(up.Release))
+		if err != nil {
+			return err
+		}
+		groups := up.Groups
+		if up.Together != nil {
+			groups = append(slices.Clone(groups), *up.Together)
+		}
+		for i, g := range groups {
+			if (g.Windows != nil) != (e.List != nil || i == len(up.Groups)) || g.Windows != nil && !up.holds(*g.Windows) {
+				return fmt.Errorf("roll-up %s of %q has %+v in some group, and %+v in all", up.Period, up.Release,
+					g.Windows, up.Windows)
+			}
+			if g.Windows != nil && g.Windows.Released == 0 && len(g.Values) == 0 && len(up.Groups) == len(e.Groups) {
+				continue
+			}
+			if len(up.Groups) != len(e.Groups) || len(g.Values) != len(series) || g.Values[0].Value == nil {
+				return fmt.Errorf("roll-up %s of %q has no values of some group", up.Period, up.Release)
+			}
+			err := h.fits(g.Values[0].Numbers)
+			for _, v := range g.Values {
+				err = errors.Join(err, v.check())
+			}
+			if err != nil {
+				return fmt.Errorf("roll-up %s of %q: %w", up.Period, up.Release, err)
+			}
+		}
+	}
+	return nil
+}
+
+// of reports whether a histogram has the roll-up.
+func (up Rollup) of(r record.Series) bool {
+	if over, last := strings.CutPrefix(up.Period, record.LastPrefix); last {
+		return slices.Contains(r.Last, over)
+	}
+	return slices.Contains(r.Rollups, up.Period)
+}
+
+// holds reports whether windows of a group can be among those of the roll-up.
+func (up Rollup) holds(w record.Windows) bool {
+	return w.Of == up.Windows.Of && w.Released >= 0 && w.Released <= up.Windows.Released && w.Incomplete >= 0 &&
+		w.Incomplete <= min(w.Released, up.Windows.Incomplete)
 }
