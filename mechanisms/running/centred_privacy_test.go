@@ -295,3 +295,79 @@ func (l *centring) moving(stay, pause int64) (squares, sums float64) {
 	}
 	return squares, sums
 }
+
+// TestGroupsGivenUp: the bounds with groups cover all that is left in groups which a person has given up, beside a day
+// in the next group. A person who was in a group for ever leaves the most behind. What is added is little more than
+// that, and would not cover a person who moves on after half a day.
+func TestGroupsGivenUp(t *testing.T) {
+	for _, leaves := range []int64{12, 13, 24, 96, 288} {
+		l, err := newCentring(leaves, 3, decimal.NewFromInt(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, r := 1/float64(l.tau), 1-1/float64(l.d)
+		// left are the sums over a day, of a group that was given up so many leaves ago.
+		left := func(ago int64) (squares, sum float64) {
+			e := math.Pow(1-u, float64(ago))
+			for range leaves {
+				squares, sum, e = squares+square(r*e), sum+r*e, e*(1-u)
+			}
+			return squares, sum
+		}
+		squares, sum := left(leaves)
+		early, earlier := left(leaves / 2)
+		for name, row := range map[string]struct {
+			left, early float64
+			behind      *big.Rat
+		}{"squares": {squares, early, l.squares.behind}, "absolute values": {sum, earlier, l.absolute.behind}} {
+			behind, _ := row.behind.Float64()
+			t.Logf("%d leaves, %s: %.3g is left, %.4f of what is added", leaves, name, row.left, row.left/behind)
+			if row.left > behind || row.early <= behind || row.left < 0.8*behind {
+				t.Errorf("%d leaves, %s: %v is left, and %v is added", leaves, name, row.left, behind)
+			}
+		}
+		alone, err := newCentring(leaves, 0, decimal.NewFromInt(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w2, w1 := l.squares.bound(leaves), l.absolute.bound(leaves); !same(minus(w2, alone.squares.bound(leaves)),
+			l.squares.behind) || !same(minus(w1, alone.absolute.bound(leaves)), l.absolute.behind) {
+			t.Errorf("%d leaves: the bounds with groups are %v and %v", leaves, w2, w1)
+		}
+	}
+}
+
+func same(x, y *big.Rat) bool { return x.Cmp(y) == 0 }
+
+// TestRoundingOfGroupsGivenUp follows means in whole numbers, in a crowd that stays as it is. A mean that comes from
+// below stops below the crowd, and one that comes from above stops above it. So long after a person has left, the draws
+// are still shifted, and that in each group that they were ever in. The scale has room for all of them.
+func TestRoundingOfGroupsGivenUp(t *testing.T) {
+	const groups = MostActiveGroups
+	for _, leaves := range []int64{12, 96, 288} {
+		l, err := newCentring(leaves, groups, decimal.NewFromInt(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone, err := newCentring(leaves, 1, decimal.NewFromInt(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		crowd, with, without := big.NewInt(1000<<unitBits), new(big.Int), new(big.Int)
+		for at := range 200 * l.tau {
+			now := crowd
+			if at < 100*l.tau {
+				now = big.NewInt(1001 << unitBits)
+			}
+			with, without = l.mean(with, now), l.mean(without, crowd)
+		}
+		shift := new(big.Int).Sub(l.most(with), l.most(without)).Int64()
+		// In all groups but the first one that was given up, whose rest the bound has already, and the next one.
+		sum, room := (groups-1)*leaves*shift, new(big.Int).Sub(l.scale(), alone.scale()).Int64()
+		t.Logf("%d leaves: a group that was given up shifts draws by %d units for ever; there is room for %d", leaves, shift,
+			room/((groups-1)*leaves))
+		if shift < 1 || sum > room || 2*sum < room {
+			t.Errorf("%d leaves: %d units are left of all groups, and there is room for %d", leaves, sum, room)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +61,61 @@ func (c *capWorld) opened(t testing.TB, snapshot []byte) (*attendance.Attendance
 		t.Fatal(err)
 	}
 	return d.attendance, d.attendance.Open(map[string][]byte{c.key(): snapshot})[c.key()]
+}
+
+// activeNow has a number of active users, in place of the totals.
+var activeNow = strings.NewReplacer("LIMIT", "1000000000",
+	totals[strings.Index(totals, "      - {name: today"):strings.Index(totals, "    output")],
+	"      - {name: now, statistic: count, active: 3h, epsilon: 1000000}\n").Replace(totals)
+
+// TestSnapshotsOfActiveUsers: a snapshot belongs to one window. Under the end of an earlier one it would have users be
+// seen in windows that the session goes through again, and the mean would move on twice. Under that of a later one they
+// would be gone too late. So it is left out, and so is one that nobody can read.
+func TestSnapshotsOfActiveUsers(t *testing.T) {
+	p := programOf(t, activeNow)
+	c := &capWorld{p: p, came: map[int64][capUsers]bool{}}
+	d := c.session(t)
+	for range 6 {
+		c.next([capUsers]bool{true, true}, 0)
+	}
+	d.read(c)
+	c.ledger = d.draws(4)
+	due := d.attendance.Due(math.MaxInt)[0]
+	key, end := due.Key, p.lanes.Windows.Decided()
+	c.ledger = append(c.ledger, d.draws(2)...)
+	const head = attendance.SnapshotHead
+	text := due.Text
+	of := func(end int64) []byte {
+		return slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(end)), text[head:])
+	}
+	every := int64(time.Hour)
+	for name, row := range map[string]struct {
+		text []byte
+		why  string // it is left out; "" if it fits
+	}{
+		"its window":           {text, ""},
+		"an earlier window":    {of(end - every), "it is of the window that ends"},
+		"a later window":       {of(end + every), "it is of the window that ends"},
+		"a window to come":     {of(end + 3*every), "the last decided one ends"},
+		"no window":            {of(end + every/2), "no end of a window"},
+		"of a leaf to come":    {slices.Concat(text[:head+1], []byte{99}, text[head+2:]), "leaf 99; want 1 to 7"},
+		"half of it":           {text[:len(text)/2], "EOF"},
+		"a head and no tail":   {text[:head], "EOF"},
+		"less than half of it": {text[:head/2], "bytes; want"},
+	} {
+		fresh := c.session(t)
+		before := fresh.attendance.Saved()[key]
+		fresh.gather = windows.NewGathering(1 << 30)
+		if err := fresh.take(p); err != nil {
+			t.Fatal(err)
+		}
+		err := fresh.attendance.Open(map[string][]byte{key: row.text})[key]
+		known := fresh.attendance.Saved()[key]
+		if row.why == "" && (err != nil || known != end) ||
+			row.why != "" && (err == nil || !strings.Contains(err.Error(), row.why) || known != before) {
+			t.Errorf("%s: %v, and the windows up to %d are known", name, err, known)
+		}
+	}
 }
 
 // FuzzSnapshot: whatever a snapshot says, it is left out and changes nothing, or the cap goes on with a window that

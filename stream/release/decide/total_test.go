@@ -210,14 +210,17 @@ func TestSnapshotsOfTotals(t *testing.T) {
 	key, last := snapshot()
 	const head = attendance.SnapshotHead
 	end := int64(binary.BigEndian.Uint64(last))
-	later := slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(end)+uint64(time.Hour)), last[head:])
+	of := func(end int64) []byte {
+		return slices.Concat(binary.BigEndian.AppendUint64(nil, uint64(end)), last[head:])
+	}
+	later, between := of(end+int64(time.Hour)), of(end-int64(time.Minute))
 	for name, row := range map[string]struct {
 		text []byte
 		fits bool
 		err  bool
 	}{
 		"the last": {last, true, false}, "of a former instance": {former, false, false}, "of a window to come": {later,
-			false, true},
+			false, true}, "of no window": {between, false, true},
 		"of a former instance with another window": {slices.Concat(last[:head], former[head:]), false, false},
 		"half of it": {last[:len(last)/2], false, true}, "a header alone": {last[:head], false, true},
 		"half of a header": {last[:head/2], false, true},
