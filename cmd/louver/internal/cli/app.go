@@ -33,10 +33,11 @@ func (a *App) UntilSignal() (context.Context, context.CancelFunc) {
 }
 
 // UntilStopped is UntilSignal for a service that reads its files again on SIGHUP: the channel says when. The signals
-// that come before the channel is read count as one.
+// that come before the channel is read count as one. The channel is nil where SIGHUP is ignored.
 func (a *App) UntilStopped() (context.Context, <-chan os.Signal, context.CancelFunc) {
-	again := make(chan os.Signal, 1)
+	var again chan os.Signal
 	if hangups := hangups(); len(hangups) > 0 { // Notify without signals would relay all of them
+		again = make(chan os.Signal, 1)
 		signal.Notify(again, hangups...)
 	}
 	ctx, stop := a.until([]os.Signal{os.Interrupt, syscall.SIGTERM})

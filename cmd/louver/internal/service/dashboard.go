@@ -74,7 +74,7 @@ func (c *DashboardCommand) Run(app *cli.App) error {
 		return c.serve(ctx, app, conn, nil)
 	}
 	return reload(ctx, again, c.Streams, file, app.Log, func(ctx context.Context, file *config.File) error {
-		go tellEdits(ctx, c.Streams, file, app.Log)
+		go tellEdits(ctx, c.Streams, file, again, app.Log)
 		return c.serve(ctx, app, conn, file.Streams)
 	})
 }

@@ -25,8 +25,8 @@ import (
 const lookAtFiles = time.Minute
 
 // tellEdits logs once that the streams files are no longer those that were read, or cannot be read any more, and once
-// that they are again. It returns when ctx ends.
-func tellEdits(ctx context.Context, pattern string, read *config.File, log *zap.Logger) {
+// that they are again. hangups is nil where the process ignores SIGHUP. It returns when ctx ends.
+func tellEdits(ctx context.Context, pattern string, read *config.File, hangups <-chan os.Signal, log *zap.Logger) {
 	const same, changed, broken = "same", "changed", "broken"
 	told, failures := same, 0
 	tick := time.NewTicker(lookAtFiles)
@@ -60,8 +60,11 @@ func tellEdits(ctx context.Context, pattern string, read *config.File, log *zap.
 			log.Warn("the streams files can no longer be used: this process goes on, but could not start again",
 				zap.String("error", first))
 		case changed:
-			log.Warn("the streams files have changed since this process read them: send it SIGHUP, or restart it, so " +
-				"that the change takes effect")
+			want := "send it SIGHUP, or restart it, so that the change takes effect"
+			if hangups == nil {
+				want = "restart it, so that the change takes effect; it ignores SIGHUP, as under nohup"
+			}
+			log.Warn("the streams files have changed since this process read them: " + want)
 		default:
 			log.Info("the streams files are again those that this process has read")
 		}

@@ -78,6 +78,7 @@ streams:
     budget: {epsilon: 1000, per: 24h}
 `
 	edited := strings.Replace(text, "epsilon: 1}", "epsilon: 2}", 1)
+	hangups := make(chan os.Signal)
 	objective := strings.Replace(text, "objective: 0.9", "objective: 0.99", 1)
 	const change = "WARN the streams files have changed since this process read them: send it SIGHUP, or restart it, " +
 		"so that the change takes effect"
@@ -103,7 +104,7 @@ streams:
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newEdited(t, text)
-				go tellEdits(t.Context(), e.path, e.read, e.log)
+				go tellEdits(t.Context(), e.path, e.read, hangups, e.log)
 				synctest.Wait()
 				for _, text := range c.looks {
 					e.write(t, text)
@@ -116,6 +117,19 @@ streams:
 			})
 		})
 	}
+	t.Run("under nohup", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			e := newEdited(t, text)
+			go tellEdits(t.Context(), e.path, e.read, nil, e.log)
+			e.write(t, edited)
+			time.Sleep(lookAtFiles)
+			synctest.Wait()
+			if diff := cmp.Diff([]string{"WARN the streams files have changed since this process read them: restart it, so " +
+				"that the change takes effect; it ignores SIGHUP, as under nohup"}, e.lines()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	})
 }
 
 // TestReload sends SIGHUP after edits of the streams file.

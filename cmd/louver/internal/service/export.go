@@ -95,7 +95,7 @@ func (c *ExportCommand) Run(app *cli.App) error {
 		return serve(ctx, nil)
 	}
 	return reload(ctx, again, c.Streams, file, app.Log, func(ctx context.Context, file *config.File) error {
-		go tellEdits(ctx, c.Streams, file, app.Log)
+		go tellEdits(ctx, c.Streams, file, again, app.Log)
 		return serve(ctx, file.Streams)
 	})
 }
