@@ -67,6 +67,21 @@ func pastOf(s *config.Stream, of config.Ongoing, t Threshold) (past, error) {
 		}}, nil
 }
 
+// compared returns the figure that an alert compares with itself. It refuses all others, and says why.
+func compared(s *config.Stream, t Threshold) (config.Ongoing, error) {
+	f, _ := s.Named(t.Release)
+	of, ongoing := f.(config.Ongoing)
+	if _, spread := f.(*config.SoFar); spread {
+		return nil, fmt.Errorf("%s: %s belongs to a distribution so far, and nothing bounds how often noise alone makes "+
+			"two of them differ so much; want a count or a sum with since, or a count with active", t, t.Release)
+	}
+	if !ongoing {
+		return nil, fmt.Errorf("%s: %s is no running total; want a release with since or active, which is compared with "+
+			"itself", t, t.Release)
+	}
+	return of, nil
+}
+
 func offset(ago time.Duration) string { return " offset " + promDuration(ago) }
 
 func labelsOf(s *config.Stream, t Threshold) string {

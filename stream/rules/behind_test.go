@@ -105,6 +105,29 @@ func TestTotalsThatHaveNoPast(t *testing.T) {
 	}
 }
 
+// TestDistributionsHaveNoPast: a histogram, its figures and its sums are no totals, and no law says how often noise
+// makes two distributions so far differ. Each is refused in one line with the reason, and none is taken for a threshold.
+func TestDistributionsHaveNoPast(t *testing.T) {
+	const so = "    releases:\n" +
+		"      - {name: spread, statistic: histogram, since: midnight, buckets: [100, 400], epsilon: 1}\n" +
+		"      - {name: p99_today, statistic: quantile, p: 0.99, from: spread}\n"
+	text := strings.Replace(withHistogramText, "    releases:\n", so, 1)
+	f, err := parse.File("streams.yaml", []byte(text), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const spread = " belongs to a distribution so far, and nothing bounds how often noise alone makes two of them differ " +
+		"so much; want a count or a sum with since, or a count with active"
+	for release, want := range map[string]string{"spread": spread, "p99_today": spread, "shape": " is no running total",
+		"p99": " is no running total", "p99.1h": " is no running total", "shape.last_1h": " is no running total"} {
+		_, err := Write(io.Discard, f.Streams, Wanted{Thresholds: []Threshold{behind(release, week)}})
+		if err == nil || !strings.HasPrefix(err.Error(), "--behind web/"+release+"=7d: "+release+want) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v; want %q", release, err, want)
+		}
+	}
+}
+
 // Prometheus evaluates the alerts: see testdata/behind_test.yaml for the cases.
 func TestBehindInPrometheus(t *testing.T) {
 	testInPrometheus(t, growing(t), "behind_test.yaml", behind("today", week), behind("heute", week))

@@ -11,16 +11,17 @@ import (
 	"github.com/louver/louver/stream/config/parse"
 )
 
-// withHistogram are the streams of other tests with a histogram in place of the mean.
-func withHistogram(t *testing.T) []*config.Stream {
-	t.Helper()
-	const mean = "{name: avg, statistic: mean, epsilon: 0.1}"
-	const histogram = `{name: shape, statistic: histogram, buckets: [100, 400], epsilon: 0.1, rollup: [1h], last: [1h]}
+// withHistogramText has the streams of other tests with a histogram in place of the mean.
+var withHistogramText = strings.Replace(streams, "{name: avg, statistic: mean, epsilon: 0.1}",
+	`{name: shape, statistic: histogram, buckets: [100, 400], epsilon: 0.1, rollup: [1h], last: [1h]}
       - {name: p99, statistic: quantile, p: 0.99, from: shape}
       - {name: slow, statistic: share, above: 400, from: shape}
       - {name: many, statistic: count, above: 400, from: shape}
-      - {name: peak, statistic: mode, from: shape}`
-	f, err := parse.File("streams.yaml", []byte(strings.Replace(streams, mean, histogram, 1)), os.LookupEnv)
+      - {name: peak, statistic: mode, from: shape}`, 1)
+
+func withHistogram(t *testing.T) []*config.Stream {
+	t.Helper()
+	f, err := parse.File("streams.yaml", []byte(withHistogramText), os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,24 +157,25 @@ func newestOf(of, end, more string) string {
 
 // alert makes the rule of a threshold. If noise may raise it often, warning says so.
 func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
+	if t.Ago != 0 && slices.Contains(releases(s), t.Release) {
+		of, err := compared(s, t)
+		if err != nil {
+			return rule{}, "", err
+		}
+		r, err := behindAlert(s, of, t)
+		return r, "", err
+	}
 	figures := computedOf(s)
 	if i := slices.IndexFunc(figures, func(c computed) bool { return c.name == t.Release }); i >= 0 {
 		return computedAlert(s, figures[i], t)
 	}
 	f, place := s.Named(t.Release)
-	_, spread := f.(*config.SoFar)
 	r, drawn := f.(*config.Release)
 	var about config.About
 	if f != nil {
 		about = f.About()
 	}
-	switch of, ongoing := f.(config.Ongoing); {
-	case t.Ago != 0 && spread:
-		return rule{}, "", fmt.Errorf("%s: nothing says how often noise makes such a difference of two distributions; want "+
-			"a count or a sum with since", t)
-	case t.Ago != 0 && ongoing:
-		r, err := behindAlert(s, of, t)
-		return r, "", err
+	switch {
 	case about.Noise != nil:
 		return lastingAlert(s, about, f.Series()[place], t)
 	case about.OnChange:
@@ -183,9 +184,6 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	case !drawn:
 		return rule{}, "", fmt.Errorf("%s: stream %s has no release %q; it has %s", t, s.Name, t.Release,
 			strings.Join(releases(s), ", "))
-	case t.Ago != 0:
-		return rule{}, "", fmt.Errorf("%s: %s is no running total; want a release with since or active, which is "+
-			"compared with itself", t, t.Release)
 	}
 	b, ok := bandOf(s, r)
 	if !ok {

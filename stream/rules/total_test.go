@@ -47,7 +47,7 @@ func TestAlertsOfTotals(t *testing.T) {
 	if want := `louver:release_high:newest{stream="web", release="p9"} < 800`; err != nil || !strings.Contains(text, want) {
 		t.Errorf("%q is missing (%v) in\n%s", want, err, text)
 	}
-	for value, wrong := range map[int64]string{-5: "values lie within the bounds", 800: "two distributions"} {
+	for value, wrong := range map[int64]string{-5: "values lie within the bounds", 800: "belongs to a distribution so far"} {
 		if spread.Value = decimal.NewFromInt(value); value == 800 {
 			spread.Ago = 24 * time.Hour
 		}
