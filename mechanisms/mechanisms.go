@@ -104,6 +104,16 @@ type Mechanism interface {
 	Draw(s *Sample, public Public, random io.Reader) (Draw, error)
 }
 
+// Replaced returns what a draw reveals about one user whose value is replaced by another, where the promise of the
+// mechanism is about one that is added or removed. In general this is as much as a removal and an addition: see
+// [privacy.Promise.Twice].
+func Replaced(m Mechanism) privacy.Promise {
+	if r, ok := m.(interface{ replaced() privacy.Promise }); ok {
+		return r.replaced()
+	}
+	return m.Promise().Twice()
+}
+
 // header holds the common fields of all mechanisms.
 type header struct {
 	name    string

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
@@ -61,6 +63,57 @@ func TestRankOfPublicPrivacy(t *testing.T) {
 		if doubled <= epsilon {
 			t.Errorf("p = %s, ε = %s: doubled ε goes unnoticed", c.p, c.epsilon)
 		}
+	}
+}
+
+// Replaced is never less than what a replaced value reveals, and no more than some value does: the noise is of the rate
+// ε/c, so that a sum or a count that moves by d loses ε·d/c. Of all others it is twice the promise.
+func TestReplaced(t *testing.T) {
+	for _, c := range []struct {
+		lower, upper string
+		q            Query
+		want         string // in ε, which is 0.3
+	}{
+		{"0", "3", Query{Statistic: Sum, Mechanism: "laplace"}, "1"},
+		{"1", "3", Query{Statistic: Sum, Mechanism: "laplace"}, "0.667"},
+		{"-3", "-2", Query{Statistic: Sum, Mechanism: "laplace"}, "0.333"},
+		{"-1", "2", Query{Statistic: Sum, Mechanism: "laplace"}, "1.5"},
+		{"-1", "3", Query{Statistic: Sum, Mechanism: "laplace"}, "1.333"},
+		{"-2", "2", Query{Statistic: Sum, Mechanism: "laplace"}, "2"},
+		{"0", "3", Query{Statistic: Count}, "0"}, // nobody leaves
+		{"0", "3", Query{Statistic: Count, Above: new(dec("1"))}, "1"},
+	} {
+		g := grid(t, c.lower, c.upper, "1")
+		c.q.Grid, c.q.Epsilon = g, dec("0.3")
+		m := build(t, c.q)
+		of, scale := func(s *Sample) int64 { return m.(*counting).of(s) }, int64(1)
+		if sum, ok := m.(*wholeSum); ok {
+			of, scale = func(s *Sample) int64 { return sum.total(s, sum.largest()).Int64() }, sum.largest()
+		}
+		moved := int64(0)
+		dptest.Samples(int(g.last+1), 3, func(h []int64) {
+			before := of(sampleOf(g, h))
+			for from := range h {
+				for to := range h {
+					if h[from] > 0 && from != to {
+						h[from], h[to] = h[from]-1, h[to]+1
+						moved = max(moved, of(sampleOf(g, h))-before)
+						h[from], h[to] = h[from]+1, h[to]-1
+					}
+				}
+			}
+		})
+		worst := decimal.NewFromInt(moved).Div(decimal.NewFromInt(scale))
+		said := Replaced(m).Epsilon.Div(c.q.Epsilon)
+		if !worst.Round(3).Equal(dec(c.want)) || worst.GreaterThan(said) ||
+			said.GreaterThan(decimal.Max(worst.RoundUp(8), decimal.NewFromInt(1))) {
+			t.Errorf("%s of %s to %s: %s ε is said, and %s ε is lost; want %s", c.q.Statistic, c.lower, c.upper, said,
+				worst, c.want)
+		}
+	}
+	m := build(t, Query{Statistic: Median, Epsilon: dec("0.3"), Grid: smallGrid(t, 4)})
+	if got, want := Replaced(m), m.Promise().Twice(); !got.Epsilon.Equal(want.Epsilon) || !got.Rho.Equal(want.Rho) {
+		t.Errorf("another value for a median: %v; want twice its promise, %v", got, want)
 	}
 }
 

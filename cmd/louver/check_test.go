@@ -35,7 +35,7 @@ func TestCheckText(t *testing.T) {
 			"  one person loses at most ε 13.44 in any 24 h, counting the windows that end in it\n" +
 			"    of 100 guesses whether you were there, all may be right\n  what one user does in any 24h falls into " +
 			"up to 97 windows, costing at most ε 13.86\n" +
-			"    a window or period that also holds other things of that user counts twice\n  lasts for ever\n",
+			"    a window or period that also holds other things of that user counts up to twice\n  lasts for ever\n",
 		"louver check --rights also lists the topics and rights that these streams need, and asks the brokers for them\n",
 	} {
 		if !strings.Contains(got.out, want) {

@@ -141,17 +141,15 @@ type Cost struct {
 	// Items are one charge. First is what the first charge of an instance costs beside it.
 	Items, First []budget.Item
 	// Partly is the cost of one charge to a user of whom only some events are removed. The others remain and may count
-	// in their place, which costs twice as much: see [privacy.Promise.Twice].
-	Partly []budget.Item
+	// in their place, which costs up to twice as much: see [privacy.Promise.Twice]. Stays is the same if the user can't
+	// count in other groups then; nil means Partly.
+	Partly, Stays []budget.Item
 	// Stretch is what a stretch of time as long as the budget's period costs if it is taken back and all else that a
 	// person does remains; nil if that follows from the charges that it touches.
 	Stretch []budget.Item
 	// AtMost is the most charges that count in a period of the budget, or Endless. It says nothing of windows. Daily is
 	// the most that count in any 24 hours, at most AtMost; 0 means AtMost.
 	AtMost, Daily int64
-	// Counts says that the figure only counts users. With a single group, somebody with some events left still counts
-	// as one, so Partly does not apply.
-	Counts bool
 	// Cap says how many charges count for one user, of those for periods; nil: all.
 	Cap *MaxWindows
 }

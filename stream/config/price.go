@@ -30,11 +30,11 @@ func (s *Stream) windowPrice(of func(Cost) []budget.Item) []budget.Item {
 	return items
 }
 
-// partly returns the cost of one charge to a user of whom only some events are removed. In a stream with a single group
-// a count does not change then, because the user still counts as one.
+// partly returns the cost of one charge to a user of whom only some events are removed. If the groups are listed, and a
+// user may count in all of them, no group of theirs keeps them out of another. So the rest joins none.
 func (s *Stream) partly(c Cost) []budget.Item {
-	if c.Counts && s.MostGroups() == 1 {
-		return c.Items
+	if c.Stays != nil && s.Found == nil && s.MaxGroups >= len(s.Groups) {
+		return c.Stays
 	}
 	return c.Partly
 }

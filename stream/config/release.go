@@ -7,6 +7,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
@@ -55,9 +56,18 @@ func (r *Release) Series() (all []record.Series) {
 }
 
 // Cost is a draw for every group that a user may be in, once a window.
+//
+// Privacy: a user of whom only some events are removed leaves at most Groups groups, joins as many others, and has
+// another value in those that stay. Who stays in a group instead of leaving it joins one less. So where another value
+// costs no more than leaving, at most 2·Groups draws change, each by one step.
 func (r *Release) Cost() Cost {
-	items := r.once(r.Mechanism)
-	return Cost{Per: PerWindow, Items: items, Partly: twice(items), Counts: r.Query.Statistic == mechanisms.Count}
+	items, replaced := r.once(r.Mechanism), mechanisms.Replaced(r.Mechanism)
+	c := Cost{Per: PerWindow, Items: items, Partly: twice(items),
+		Stays: []budget.Item{{Promise: replaced, Times: r.Groups}}}
+	if c.Stays[0].Equal(items[0]) {
+		c.Partly = budget.Times(items, 2)
+	}
+	return c
 }
 
 // WithDelta has the mechanism of the statistic that is usual under such a budget.

@@ -120,7 +120,7 @@ streams:
 `
 
 // Windows of a median, where a value may be replaced, and of a count, where names may be. Windows that hold a moment of
-// the stretch and another moment cost twice.
+// the stretch and another moment cost twice, but those of a count in a single group.
 func TestAStretchOfWindows(t *testing.T) {
 	for _, c := range []struct {
 		statistic, size, every string
@@ -155,6 +155,63 @@ func TestAStretchOfWindows(t *testing.T) {
 					}
 				}
 				return n
+			})
+		})
+	}
+}
+
+// Windows of a sum of one person's amounts, cut to the bounds. A window that is touched in part moves by what the bounds
+// are apart, and any other by what one person adds at most. In two groups, of which the person counts in both, both
+// move. In one of two groups, the person may leave one for the other. All of this is told in ε, as a draw of ε 1 loses.
+func TestAStretchOfSums(t *testing.T) {
+	for _, c := range []struct {
+		size, every, lower string
+		of, groups         int // how many of the groups the person counts in
+		names              string
+		lack               int
+	}{{"5h", "5h", "0", 1, 1, "aAbB", 0}, {"4h", "2h", "0", 1, 1, "aAbB", 0}, {"5h", "5h", "-2", 1, 1, "aAbB", 0},
+		// Edges move by 3 if the stretch has −1 there, and windows within it by 2 if it has 2: these lives have not both.
+		{"5h", "5h", "-1", 1, 1, "aAbB", 1},
+		{"5h", "5h", "0", 2, 2, "abAB", 0}, {"5h", "5h", "0", 1, 2, "aAbB", 0}} {
+		t.Run(fmt.Sprint(c.size, c.every, c.lower, c.of, c.groups), func(t *testing.T) {
+			text := strings.NewReplacer("GROUPS", "groups: [a, b]", "max_groups: 2", fmt.Sprint("max_groups: ", c.of),
+				"SIZE", c.size, "EVERY", c.every, "statistic: STATISTIC", "statistic: sum, clip: none", "lower: 0",
+				"lower: "+c.lower, "upper: 100", "upper: 2").Replace(stretchFile)
+			if c.groups == 1 {
+				text = strings.NewReplacer(", group: g", "", "    groups: [a, b]\n", "", "    max_groups: 1\n",
+					"").Replace(text)
+			}
+			size, every := hoursOf(t, c.size), hoursOf(t, c.every)
+			lower := int(decimal.RequireFromString(c.lower).IntPart())
+			// An hour has amounts of 2, or of far below the lower bound if that is negative, or else of 0, in the groups a
+			// and b: A and B are the latter. Who can't count in both groups counts in a, if they are there.
+			in := func(h hours, from, to int) (amounts [2]int) {
+				var there [2]bool
+				for i := max(0, from); i < min(len(h), to); i++ {
+					for _, name := range h[i] {
+						if g := strings.Index("aAbB", name) / 2; g < c.groups {
+							there[g] = true
+							amounts[g] += map[bool]int{true: 2, false: 99 * lower}[strings.ToLower(name) == name]
+						}
+					}
+				}
+				for g := range amounts {
+					amounts[g] = min(max(amounts[g], lower), 2)
+				}
+				if c.of < c.groups && there[0] {
+					amounts[1] = 0
+				}
+				return amounts
+			}
+			neverMore(t, stretchOf(t, text), c.lack, c.names, func(_ *rand.Rand, life hours, from, to int) (n int) {
+				after := life.without(from, to)
+				for at := -size; at < len(life); at += every {
+					was, is := in(life, at, at+size), in(after, at, at+size)
+					for g := range was {
+						n += max(was[g]-is[g], is[g]-was[g])
+					}
+				}
+				return n / 2 // a draw of ε 1 has noise for 2
 			})
 		})
 	}

@@ -48,8 +48,11 @@ func (w *Watch) Series() []record.Series {
 
 // Cost is a test for each instance.
 func (w *Watch) Cost() Cost {
-	return Cost{Per: PerInstance, Items: w.items(), Partly: twice(w.items()), AtMost: w.AtMost,
-		Counts: w.Query.Conditions[0].UsersBelow != nil}
+	c := Cost{Per: PerInstance, Items: w.items(), Partly: twice(w.items()), AtMost: w.AtMost}
+	if w.Query.Conditions[0].UsersBelow != nil {
+		c.Stays = c.Items
+	}
+	return c
 }
 
 // WithDelta is the watch itself.

@@ -115,7 +115,7 @@ func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement
 			later = " with later ones in which that person counts instead"
 		}
 		if stretch.Partly {
-			partly = ", and counts twice in a window or period that also holds other things of that person"
+			partly = ", and counts up to twice in a window or period that also holds other things of that person"
 		}
 		all.Losses = append(all.Losses,
 			newLoss("budget", 0, per, limit, "The windows that end in any "+per+" cost one person at most %s.", anyOf),

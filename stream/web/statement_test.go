@@ -36,12 +36,12 @@ func TestStatement(t *testing.T) {
 fast window 58: One window costs one person at most ε 0.3. Of 100 guesses whether that person is in it, at most 58 are right.
 fast day 100: In any 24 h one person loses at most ε 288, counting the windows that end in it. That is too much to hide whether that person is in any of them: somebody who knows all the others can nearly always tell.
 fast budget 89: The windows that end in any 10m cost one person at most ε 2. Of 100 guesses whether that person is in any of them, at most 89 are right.
-fast stretch 99: What one person does in any 10m falls into up to 25 windows, and counts twice in a window or period that also holds other things of that person. Together they cost at most ε 4.12. Of 100 guesses whether that person did any of it, at most 99 are right.
+fast stretch 99: What one person does in any 10m falls into up to 25 windows, and counts up to twice in a window or period that also holds other things of that person. Together they cost at most ε 4.12. Of 100 guesses whether that person did any of it, at most 99 are right.
 hopping window 51: One window costs one person at most ε 0.01. Of 100 guesses whether that person is in it, at most 51 are right.
 hopping event 51: One event puts its person into up to 4 windows. Together they cost that person at most ε 0.04. Of 100 guesses whether that person is in any of them, at most 51 are right.
 hopping day 100: In any 24 h one person loses at most ε 288, counting the windows that end in it. That is too much to hide whether that person is in any of them: somebody who knows all the others can nearly always tell.
 hopping budget 89: The windows that end in any 10m cost one person at most ε 2. Of 100 guesses whether that person is in any of them, at most 89 are right.
-hopping stretch 99: What one person does in any 10m falls into up to 25 windows, and counts twice in a window or period that also holds other things of that person. Together they cost at most ε 4.12. Of 100 guesses whether that person did any of it, at most 99 are right.`))
+hopping stretch 99: What one person does in any 10m falls into up to 25 windows, and counts up to twice in a window or period that also holds other things of that person. Together they cost at most ε 4.12. Of 100 guesses whether that person did any of it, at most 99 are right.`))
 	if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/statement?stream=hopping")), &got); err != nil ||
 		len(got.Streams) != 1 {
 		t.Error(err, got)

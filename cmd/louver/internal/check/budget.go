@@ -284,7 +284,7 @@ func (b *budgetReport) printStretch(w *bytes.Buffer) {
 	fmt.Fprintf(w, "  what one user does in any %s falls into up to %s,%s costing at most %s%s\n",
 		b.Per, cli.Plural(*b.Touched, "window"), later, b.stretch, with)
 	if b.partly {
-		fmt.Fprintln(w, "    a window or period that also holds other things of that user counts twice")
+		fmt.Fprintln(w, "    a window or period that also holds other things of that user counts up to twice")
 	}
 	if b.Pays && b.Wanted != nil && b.Wanted.GreaterThan(b.StretchEpsilon.Decimal) {
 		fmt.Fprintln(w, "  the schedule needs more than that because the budget counts max_windows in whole "+
