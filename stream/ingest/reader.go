@@ -411,3 +411,30 @@ func (c *copies) sendOneByOne(ctx context.Context, topic string, copies []txn.Re
 func (c *copies) write(ctx context.Context, topic string, copies []txn.Record) error {
 	return txn.Send(ctx, c.Conn.Client, copies, txn.OnRetry(c.Writing(topic)))
 }
+
+// copied is what a copy has of a record.
+type copied struct {
+	value []byte
+	items int    // how many items of the record are in it; 0: the whole record
+	cause string // why it is rejected, as far as more is known
+}
+
+// copy queues copies of a bad or late record for the streams that want one.
+func (p *partition) copy(leader *streamInput, rec *fetch.Record, v verdict, of copied) {
+	for _, in := range leader.all() {
+		switch {
+		case v.rejected != 0 && in.stream.Rejects != "":
+			p.copies.add(in.stream.Rejects, rec, of, in.stream.Name, v.rejected.String())
+		case v.late() && in.stream.Late != "":
+			of.cause = ""
+			p.copies.add(in.stream.Late, rec, of, in.stream.Name, "late")
+		}
+	}
+}
+
+// copied reports whether any stream wants copies of such records.
+func (p *partition) copied(leader *streamInput, v verdict) bool {
+	return slices.ContainsFunc(leader.all(), func(in *streamInput) bool {
+		return v.rejected != 0 && in.stream.Rejects != "" || v.late() && in.stream.Late != ""
+	})
+}
