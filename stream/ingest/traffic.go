@@ -395,9 +395,9 @@ func (t *traffic) listen(partitions int, empty bool) {
 	}
 }
 
-func (t *traffic) quietKey() string { return fmt.Sprintf("stream %s: no events", t.stream.Name) }
+func (t *traffic) quietKey() string { return "stream " + t.stream.Name + ": no events" }
 
-func (t *traffic) skipKey() string { return fmt.Sprintf("stream %s: all events skipped", t.stream.Name) }
+func (t *traffic) skipKey() string { return "stream " + t.stream.Name + ": all events skipped" }
 
 // skips reports whether records came in the last minute of which none is an event of the stream.
 func (t *traffic) skips() bool {
