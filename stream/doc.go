@@ -23,6 +23,7 @@
 //	<app>.control         what all processes agree on: the keys for hashes and watches, the definitions
 //	                      of the streams, which budget pays for what, how many partitions an input has
 //	<app>.progress        how far each worker has come, and checkpoints of the ledger
+//	<app>.state           snapshots of who has counted (personal, under hashes)
 //
 // Any number of processes with the same app id share the work. Each stage is a consumer group ([stage.Run]), and a
 // process runs all stages or some. Everything that must outlive a process is in these topics: a process has no disk.
@@ -40,8 +41,8 @@
 //  4. Every half minute, at every cut, and whenever the bags are too large, ingest writes each bag as a [windows.Part]
 //     and then a [windows.Mark]. The mark says which offsets the parts cover, and which windows are cut there. Parts
 //     and marks go to the partition of the partials that belongs to the stream's budget.
-//     Streams of one topic that differ only in releases and outputs share their bags. Parts and marks are written for
-//     each of them.
+//     Streams of one topic that differ only in releases and outputs share their bags. Each of them gets parts and
+//     marks of its own.
 //  5. Release collects them in a [windows.Gathering], which knows when a window is complete. A [windows.Merger] puts
 //     the window's parts together; a user who is in several of them counts as if all records had been in one. Its
 //     Sample holds values and how many users have each, and no hashes. Streams that shared their bags share it too.
@@ -50,27 +51,31 @@
 //  6. A mechanism draws each release of each group from that sample, with noise from crypto/rand. Everything else that
 //     it uses is public: the definition, and earlier releases. Groups without users are drawn like all others.
 //     Figures from a histogram are computed from what it drew ([ledger.Entry.Compute]). Roll-ups are sums of what it
-//     drew in all windows of a period, or of the newest time ([ledger.Rollups]). The latter are kept in blocks of
-//     windows, and the users of objectives are added up in the same way. All groups together are the sum of what was
-//     drawn for each ([ledger.Together]). None of this costs anything.
+//     drew in all windows of a period, or of the newest time ([ledger.Rollups]). Sums over the newest time are kept in
+//     blocks of windows, and so are the users of objectives, such as 99 % below 300 ms. All groups
+//     together are the sum of what was drawn for each ([ledger.Together]). None of this costs anything.
 //  7. The values become a [ledger.Entry], together with the charge, and the entry is committed.
 //  8. Publish expands the entry to the records of the output topic ([record.Value]). An entry holds everything that
 //     its records say, so this only copies. Other destinations would implement [publish.Sink].
 //
 // # What a stream publishes
 //
-// A stream has one ordered list of figures ([config.Stream.Figures]). Each is of one of the [config.Kinds], and says
-// itself what it costs, which series it has, and how it would be under another budget. So prices, names, retention and
-// pages go through figures and know no kinds. A kind is a file and a row in config, a form and a row in parse
-// (kinds.go), and a draw in decide (continual.go). If it has instances, it has a file and a row in the ledger
-// (continual.go), and if users are remembered, it says how in release/attendance/ongoing.go. What the API, statements,
-// alerts and logs say of it is in its row and in its [config.About]. It is named elsewhere for three things: a field of
-// its own in the record (record/value.go, with a column of CSV in web/releases.go), a forecast of its own (the commands
-// check and plan), and flags of its own (plan and release). Whoever has more to say of one kind asks [config.All] or
-// [config.Of].
+// A stream has one ordered list of figures ([config.Stream.Figures]). Each is of one of the [config.Kinds]. It knows
+// what it costs, which series it has, and how it would be under another budget. So prices, names, retention and pages
+// go through figures and know no kinds. A kind has these places:
 //
-// release/decide/testdata/recorded has recorded topics. The stage must write the same bytes again, so a change that is
-// meant to change no figure and no charge can be seen to change none. release/decide/testdata/scripts tells in plain
+//   - config: a file and a row. The row and [config.About] are what the API, statements, alerts and logs say of it.
+//   - parse: a form and a row (kinds.go).
+//   - release/decide: a draw (continual.go).
+//   - ledger: a file and a row (continual.go), if it has instances.
+//   - release/attendance: how users are remembered (ongoing.go), if they are.
+//
+// Beyond these it is named for three things only: a field of its own in the record (record/value.go, with a column of
+// CSV in web/releases.go), a forecast of its own (the commands check and plan), and flags of its own (plan and
+// release). Code that needs one kind asks [config.All] or [config.Of].
+//
+// release/decide/testdata/recorded has recorded topics. The stage must write the same bytes again. So a change that
+// should change no figure and no charge is seen to change none. release/decide/testdata/scripts tells in plain
 // words what the stage does at a crash, at an edit, at a lost part, and where a budget is spent.
 //
 // # The way of a charge
@@ -102,19 +107,19 @@
 // distribution so far is such a total of each number of a histogram, with the figures that are computed from it
 // ([config.SoFar]).
 //
-// A number of active users, such as those seen in the last 15 minutes, has no periods. Each of its draws is charged
-// under a cap of one a day, so any day costs its price once. Its values follow from the draws too, and what the draws
+// A number of active users, such as those seen in the last 15 minutes, has no periods. Each of its draws is charged,
+// and a cap says that only one of them counts in any 24 hours. Its values follow from the draws too, and what the draws
 // subtract is remembered with who was seen (windows.Presence, attendance.Ongoing).
 //
-// The groups of a stream may be such that nobody can list them. Then a discovery draws, at the end of each period,
+// Some streams have groups that nobody can list. Then a discovery draws, at the end of each period,
 // which names many users share. What it finds is in an entry of its own, with its charge, and the list of a window
 // follows from the entries before it ([ledger.Lists]). Ingest knows no list: parts have all names, and the merger
 // leaves out those that are not listed. A discovery notes who counts for what while its period lasts, so that it need
 // not read a whole day again at its end (decide/notes.go).
 //
-// So an entry is facts, and what follows from them. Facts are what the definition says and what was drawn. All else is
-// derived by one code ([ledger.State]): release settles an entry, draws, and finishes it. `louver audit` drops what is
-// derived, derives it again, and names the first place that differs.
+// So an entry has facts, and what follows from them. Facts are what the definition says and what was drawn. Everything
+// else is derived in one place ([ledger.State]): release settles an entry, draws, and finishes it. `louver audit` drops
+// what is derived, derives it again, and names the first place that differs.
 //
 // The charge and the values are one record. There is no value without a charge, and none is charged twice.
 //
@@ -132,19 +137,19 @@
 //
 // An outage of the brokers makes no event late that comes soon after it. If a partition's broker was away for two
 // seconds or more, windows that are due wait for the grace again from its return. That depends on the broker's answers
-// alone. If it keeps going away, producers have three graces in all, and each return counts as a tenth of one at least.
+// alone. If it keeps going away, producers have three graces in all, and each return uses up a tenth of one or more.
 // A process that starts after the return knows nothing of the outage, and cuts windows that are due at once. One that
 // starts while no broker answers does know. See ingest/outage.go.
 //
 // A registry that is behind makes no record bad. A record whose schema the registry does not have yet is kept aside,
-// and the partition reads on. It counts if its schema comes before the windows of its timestamp are cut. The registry
-// is asked apart from the reading, and seldom for numbers that it does not know. A registry that does not answer
-// decides nothing, and windows wait for it. Where contributions add up, the records behind it wait with it. See
-// ingest/undecided.go.
+// and the partition reads on. It counts if its schema comes before the windows of its timestamp are cut. Reading does
+// not wait for the registry's answers, and a number that it does not know is seldom asked for again. A registry that
+// does not answer decides nothing, and windows wait for it. Where contributions add up, the records behind such a
+// record wait with it. See ingest/undecided.go.
 //
 // Reading twice is harmless. Each policy that chooses does so by a total order, so parts may overlap and may come in
-// any order. Where contributions add up, each record has to count once: of a window, the parts on the line of its cut
-// count, and no others. So parts need no transactions. See windows/line.go.
+// any order. Where contributions add up, each record has to count once. So only the parts on the line of a
+// window's cut count in it. Parts need no transactions. See windows/line.go.
 //
 // Nothing waits for what cannot come. Marks form a chain of offsets for each partition. Where the chain has a gap, or a
 // mark names a part or follows a cut that the log no longer has, [windows.Gathering.State] calls the window ready and

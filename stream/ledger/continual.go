@@ -251,7 +251,7 @@ func (s Continual) check(e Entry) error {
 		return errors.New("it is of no kind, or of several")
 	case s.Name == "" || s.Definition == "" || len(s.Cost) == 0 || tests != (s.AtMost > 0) || s.AtMost < 0:
 		return fmt.Errorf("definition %q, %d costs and at most %d instances; want a name, a definition, a cost and, "+
-			"where it is not a total, at least one instance", s.Definition, len(s.Cost), s.AtMost)
+			"where it is a watch or published on change, at least one instance", s.Definition, len(s.Cost), s.AtMost)
 	case s.Reason != "" && s.Reason != record.NotArmed && s.Reason != record.BudgetExhausted:
 		return fmt.Errorf("reason %q; want none, %q or %q", s.Reason, record.NotArmed, record.BudgetExhausted)
 	case (s.Arms && tests) != (len(s.Sealed) > 0):

@@ -33,7 +33,7 @@ import (
 // Release is the stage. Fields must not change while it runs.
 type Release struct {
 	stage.Env
-	// Editions are the definitions of all streams, in the order of their numbers.
+	// Editions are the definitions of all streams: those of each stream stand together, in the order of their numbers.
 	Editions []config.Edition
 	Hasher   *windows.Hasher
 	// WatchKey seals the secrets of watches. It is needed if any stream has one.

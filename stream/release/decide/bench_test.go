@@ -34,8 +34,8 @@ func BenchmarkWatchesOfOneBudget(b *testing.B) {
 				p := all[i%streams]
 				w, _ := p.lanes.Windows.Next()
 				e := p.entry("app", w)
-				e.Continual = d.tests.describe(p, w)
-				_, e.Ended = d.tests.resume(p)
+				e.Continual = d.watches.describe(p, w)
+				_, e.Ended = d.watches.resume(p)
 				if err := d.own.Books.Settle(&e); err != nil || len(e.Ended) > 0 || !e.Continual[0].Looks() ||
 					e.Continual[0].Arms {
 					b.Fatalf("%v, %v end, %+v", err, e.Ended, e.Continual)
@@ -49,7 +49,7 @@ func BenchmarkWatchesOfOneBudget(b *testing.B) {
 func arm(b *testing.B, s *Core, p *program, w windows.Window) {
 	b.Helper()
 	e := p.entry("app", w)
-	e.Reason, e.Continual = "", s.tests.describe(p, w)
+	e.Reason, e.Continual = "", s.watches.describe(p, w)
 	if err := s.own.Books.Settle(&e); err != nil {
 		b.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func arm(b *testing.B, s *Core, p *program, w windows.Window) {
 		samples[g] = mechanisms.NewSample(p.stream.Grid, []windows.Point{{Index: 1, Count: 1000}})
 	}
 	for i := range e.Continual {
-		if err := s.tests.lookOnce(p.continual[i], &e, &e.Continual[i], instance{}, samples, p.random); err != nil ||
+		if err := s.watches.lookOnce(p.continual[i], &e, &e.Continual[i], instance{}, samples, p.random); err != nil ||
 			e.Continual[i].Fires() != nil {
 			b.Fatal(err, e.Continual[i].Fires())
 		}

@@ -29,9 +29,9 @@ func (c *changer) describe(s *ledger.Continual, _ windows.Window) {
 	s.Change = &ledger.Change{Release: c.of.Drawn(), First: c.of.Cost().First}
 }
 
-// look has a release on change look at the samples of a settled entry, and draws the value of the first group in which
-// it has changed, anew and from the same sample. The groups after it keep theirs: it takes another instance to look at
-// them.
+// look has a release on change look at the samples of a settled entry. In the first group whose value has changed, it
+// draws a new one from the same sample. The groups after that keep their values: another instance would have to be paid
+// to look at them.
 //
 // One user loses at most ε_test through all tests of the instance and ε_draw through the one draw that follows,
 // whatever they sent: see config.Change.Cost. In the window in which the values begin, all groups are drawn and none

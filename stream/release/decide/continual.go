@@ -27,7 +27,7 @@ type continual struct {
 
 // kind is a [watcher], a [changer], a [total], a [soFar] or an [active].
 type kind interface {
-	// describe fills in what the definition says of the kind, and of a window before it is settled.
+	// describe fills in what only this kind has. The window has not been settled.
 	describe(s *ledger.Continual, w windows.Window)
 }
 
@@ -39,7 +39,7 @@ type looker interface {
 		timed Timer) error
 }
 
-// newContinual makes the continual figures of a stream, in the order of [config.Stream.Lasting].
+// newContinual returns the continual figures of a stream, in the order of [config.Stream.Lasting].
 func newContinual(s *config.Stream) (all []continual) {
 	for _, f := range s.Lasting() {
 		x := continual{Head: f.Heading(), cost: f.Cost(), noun: config.Kinds[f.Kind()].Noun}
@@ -56,14 +56,14 @@ func newContinual(s *config.Stream) (all []continual) {
 	return all
 }
 
-// describe says what the definition says of the figure in a window, before it is settled.
+// describe returns the part of an entry that follows from the definition and the window. Settling adds to it.
 func (c continual) describe(w windows.Window) ledger.Continual {
 	s := ledger.Continual{Name: c.Name, Definition: c.Definition, Cost: c.cost.Items, AtMost: c.cost.AtMost}
 	c.kind.describe(&s, w)
 	return s
 }
 
-// Describe says what the definition of an ongoing figure says in a window, before it is settled.
+// Describe is the part of an entry that follows from the definition of an ongoing figure and the window.
 func Describe(of config.Ongoing, w windows.Window) ledger.Continual {
 	return continual{Head: of.Heading(), cost: of.Cost(), kind: ongoing(of)}.describe(w)
 }
@@ -139,7 +139,7 @@ func (a active) describe(s *ledger.Continual, _ windows.Window) {
 	}
 }
 
-// drawLeaf draws what ends with the window of a settled entry.
+// drawLeaf draws the leaf of an ongoing figure that ends with the window of a settled entry, if one does.
 //
 // Crash: what is drawn is in the entry. If its transaction is aborted, the next session adopts the entry, and draws
 // nothing again.

@@ -20,17 +20,18 @@ type Config struct {
 	Place     func(budget string) int
 	// Lineage returns a budget and those whose spending it has taken over, nearest first.
 	Lineage func(budget string) []string
-	// Editions are the definitions of all streams, in the order of their numbers.
+	// Editions are the definitions of all streams: those of each stream stand together, in the order of their numbers.
+	// Of windows of a budget that are due at the same time, that of the first stream here is charged first.
 	Editions []config.Edition
 	Hasher   *windows.Hasher
 	// WatchKey seals the secrets of watches. It is needed if any stream has one.
 	WatchKey []byte
 	// PartBytes is how much memory undecided parts may take. Parts beyond that are read again when they are needed.
 	PartBytes int64
-	// MergeBytes is how much memory the users of the window may take that is merged. More users take several passes.
+	// MergeBytes is how much memory the users of a window may take while it is merged. More users take several passes.
 	MergeBytes int64
-	// NoteBytes is how much memory it may take to note who counts for what, until discoveries are due. More users take
-	// several readings of the parts.
+	// NoteBytes is how much memory the notes of discoveries may take: who counts for which name. More users take several
+	// readings of the parts.
 	NoteBytes int64
 	// CheckpointEvery is the least number of ledger entries between two checkpoints.
 	CheckpointEvery int64
@@ -73,7 +74,7 @@ type Drawn struct {
 	Value []byte
 }
 
-// Charges are the partition of the ledger that a Core adds to.
+// Charges are what a session has read of the partition of the ledger that it adds to.
 type Charges struct {
 	*ledger.State
 	// Covered is how many entries the last checkpoint covers, and Size is its bytes. Grown is the bytes of the entries
@@ -99,19 +100,19 @@ type Core struct {
 
 	gather     *windows.Gathering
 	attendance *attendance.Attendance
-	tests      *tests
+	watches    *watches
 	notes      *notes
 	priors     []*prior // of the programs
 	last       mergedParts
 
 	opened   bool
-	behind   bool      // decided windows may be here that trackers have to go through again
-	queue    []string  // budgets that may have something due
-	turns    []turn    // of the first of them; nil if they are not known
-	decision *decision // that has begun
-	feeding  *feed     // what the parts go into that are read for it, or for trackers
+	behind   bool      // trackers may have to go through decided windows again
+	queue    []string  // the budgets that may have something due
+	turns    []turn    // what is next of the streams of the first budget; nil if it is not known
+	decision *decision // the one that has begun
+	feeding  *feed     // the parts that are read, for the decision or for trackers
 	batch    batch
-	noting   *tallying // for which parts are read while nothing is due
+	noting   *tallying // the discovery whose missing parts are read while nothing is due
 
 	now     time.Time
 	notices []Notice
@@ -163,7 +164,7 @@ func (c *Core) take(here ...*program) (err error) {
 	}
 	c.notes = &notes{Core: c, of: map[*attendance.Lane]*tallying{}}
 	c.queue = slices.Clone(c.budgets)
-	c.tests, err = newTests(c)
+	c.watches, err = newWatches(c)
 	return err
 }
 
@@ -224,7 +225,8 @@ func (c *Core) turn(budget string) (next turn, ready bool, read []int) {
 		return next, false, nil
 	}
 	l := next.lane
-	if next.state = c.gather.State(l.Stream.Name, l.Number, next.window); !next.state.Ready {
+	next.state = c.gather.State(l.Stream.Name, l.Number, next.window)
+	if !next.state.Ready {
 		return next, false, nil
 	}
 	var known bool
@@ -266,7 +268,8 @@ func (c *Core) goAgain() error {
 // recorded as it was first drawn, byte for byte. This session owns the transactional id, so nobody adds more.
 func (c *Core) adopt() (Action, error) {
 	of := c.own.Aborted[0]
-	if c.own.Aborted = c.own.Aborted[1:]; c.own.Books.Has(of.Entry) {
+	c.own.Aborted = c.own.Aborted[1:]
+	if c.own.Books.Has(of.Entry) {
 		return nil, nil
 	}
 	if err := c.learn(of.Entry, of.Value); err != nil {
@@ -319,8 +322,9 @@ func (c *Core) Committed(last int64) {
 	c.batch = batch{}
 }
 
-// Needs returns the offset at which the next session has to begin to read, if this one has read up to position, so that
-// it knows as much about undecided windows, and about who still counts in them. Saved has to be recorded with it.
+// Needs returns the offset at which the next session has to begin to read, if this one has read up to position. From
+// there on it finds all parts of undecided windows, and those that tell who still counts in them. Saved has to be
+// recorded with it.
 func (c *Core) Needs(position int64) int64 {
 	return min(c.gather.Needs(position), c.attendance.Needs())
 }
@@ -348,7 +352,7 @@ func (c *Core) figures() (n int) {
 // EachOngoing says how many users each ongoing figure remembers. The numbers are private.
 func (c *Core) EachOngoing(do func(stream, name string, users int)) { c.attendance.EachOngoing(do) }
 
-// EachStream says which window of each stream is the oldest that is not decided; more is false if none is left.
+// EachStream says which window of each stream is the oldest that is not decided. more says whether there is one.
 func (c *Core) EachStream(do func(stream string, w windows.Window, s windows.Schedule, more bool)) {
 	waiting := map[string]bool{}
 	for _, p := range c.programs { // a stream's editions in order
@@ -390,11 +394,11 @@ func (c *Core) commit() Action { return Commit{Entries: c.batch.drawn, Checkpoin
 // mostCheckpoint bounds the size of a checkpoint. A partition that would need a larger one has none.
 const mostCheckpoint = 64 << 20
 
-// mark adds a checkpoint of everything committed so far to the batch, if one is due: every CheckpointEvery entries, and
-// only once the ledger has grown by the size of the last one. The checkpoint is true because it shares a transaction
-// with later entries: only the owner of the partition commits, and only after it has recorded the uncommitted draws of
-// others. So nothing below the checkpoint remains to be done.
-func (c *Core) mark() error {
+// checkpoint adds a checkpoint of everything committed so far to the batch, if one is due: every CheckpointEvery
+// entries, and only once the ledger has grown by the size of the last one. It shares a transaction with later entries,
+// which only the owner of the partition can commit, and only after it has adopted what earlier sessions drew. So every
+// entry that comes before these in the ledger is in the checkpoint.
+func (c *Core) checkpoint() error {
 	if c.own.Entries()-c.own.Covered < c.CheckpointEvery || c.own.Grown < c.own.Size {
 		return nil
 	}
@@ -413,8 +417,8 @@ func (c *Core) mark() error {
 	return nil
 }
 
-// learn adds an entry that is about to be committed to the charges. Then it tells what the entry withholds, and until
-// when, which depends on what the entry ends.
+// learn adds an entry that is about to be committed to the charges. Then it tells what the entry withholds. Until when
+// also depends on the entry itself: it may end instances.
 func (c *Core) learn(e ledger.Entry, value []byte) error {
 	c.own.Grown += int64(len(value))
 	if err := c.own.Add(e, value, -1); err != nil {

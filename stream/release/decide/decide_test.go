@@ -86,12 +86,12 @@ func (d *decider) session(cfg Config, state *ledger.State, programs ...*program)
 // and what earlier sessions recorded with their progress.
 func (d *decider) goesOn(snapshots map[string][]byte, saved map[string]int64, programs ...*program) {
 	d.t.Helper()
-	seal := d.tests.seal
+	seal := d.watches.seal
 	d.gather = windows.NewGathering(d.PartBytes)
 	if err := d.take(programs...); err != nil {
 		d.t.Fatal(err)
 	}
-	d.tests.seal = seal
+	d.watches.seal = seal
 	d.Opened(snapshots, saved)
 	d.told()
 }

@@ -28,8 +28,9 @@ type decision struct {
 // begin settles a turn whose parts are all here, and begins to feed them.
 func (c *Core) begin(t turn) error {
 	d := &decision{turn: t}
-	if c.decision = d; c.batch.empty() {
-		if err := c.mark(); err != nil {
+	c.decision = d
+	if c.batch.empty() {
+		if err := c.checkpoint(); err != nil {
 			return err
 		}
 	}
@@ -44,8 +45,8 @@ func (c *Core) begin(t turn) error {
 func (c *Core) beginWindow(d *decision) (err error) {
 	p, e := c.programs[d.lane.Place], &d.entry
 	*e = p.entry(c.App, d.window)
-	e.Continual = c.tests.describe(p, d.window)
-	d.open, e.Ended = c.tests.resume(p)
+	e.Continual = c.watches.describe(p, d.window)
+	d.open, e.Ended = c.watches.resume(p)
 	if err := c.settle(d); err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func (c *Core) beginWindow(d *decision) (err error) {
 	return c.through(d.round, e.GroupNames(), d)
 }
 
-// beginPeriod settles the discovery of a period. Everybody in the period takes a turn under max_windows, even if the
+// beginPeriod settles the discovery of a period. Everybody in the period uses up one of their max_windows, even if the
 // discovery is withheld.
 //
 // A discovery is decided like a window, at the end of its period, and before all windows that are due at the same time.
@@ -79,10 +80,11 @@ func (c *Core) beginPeriod(d *decision) error {
 	if e.Reason != "" && d.lane.Cap == nil {
 		return nil
 	}
-	d.done = c.Timed(record.StatisticGroups)
 	held := c.gather.All(p.stream.Name, p.epoch, d.window)
 	d.tally = c.notes.take(d.lane, d.window, held)
-	d.tally.withheld = e.Reason != ""
+	if d.tally.withheld = e.Reason != ""; !d.tally.withheld {
+		d.done = c.Timed(record.StatisticGroups)
+	}
 	d.round = c.attendance.Round(d.lane, d.window, nil)
 	if err := d.round.Begin(); err != nil {
 		return err
@@ -91,8 +93,8 @@ func (c *Core) beginPeriod(d *decision) error {
 	return nil
 }
 
-// settle asks the budget whether an entry may be drawn. Before that it fills in what the entry says about other budgets
-// and about the cap, and after that when it is drawn, and what of its input is lost.
+// settle asks the budget whether an entry may be drawn. The answer depends on what the entry says of other budgets and
+// of the cap, so that is filled in before. The time of the draw and the lost input follow.
 func (c *Core) settle(d *decision) error {
 	e := &d.entry
 	if line := c.Lineage(e.Budget); len(line) > 1 {
@@ -108,19 +110,20 @@ func (c *Core) settle(d *decision) error {
 	e.ReleasedAt = c.now.UTC().Truncate(time.Second)
 	e.IncompleteIn = d.state.Incomplete
 	if e.Incomplete = len(d.state.Incomplete) > 0; e.Incomplete {
-		c.say(Line{Error, "part of a window's input was lost: the window is released without it and marked incomplete",
+		c.say(Line{Error, "part of a window's input was lost: what is left counts, and the window is marked incomplete",
 			[]Field{{"stream", e.Stream}, {"window_end", e.WindowEnd}, {"input_partitions", d.state.Incomplete}}})
 	}
 	return nil
 }
 
-// fed follows when all parts of a decision have been fed. It draws what the entry pays for.
+// fed draws what the entry pays for, once all parts of the decision have been fed.
 func (c *Core) fed(d *decision, merged *windows.Merger, lost bool) error {
-	if d.round.End(lost); d.tally != nil {
+	d.round.End(lost)
+	if d.tally != nil {
 		return c.fedPeriod(d, lost)
 	}
 	p, e := c.programs[d.lane.Place], &d.entry
-	// An entry that is withheld has nothing that could be incomplete.
+	// Where nothing is drawn, nothing lacks a part that could not be read.
 	e.Incomplete = e.Incomplete || lost && (e.Reason == "" || e.Looks())
 	c.tellClipped(p.stream, merged, len(e.Groups))
 	random := buffered(p.random)
@@ -129,7 +132,7 @@ func (c *Core) fed(d *decision, merged *windows.Merger, lost bool) error {
 			return err
 		}
 	}
-	if err := c.tests.look(p, e, d.open, merged); err != nil || e.Reason != "" {
+	if err := c.watches.look(p, e, d.open, merged); err != nil || e.Reason != "" {
 		return err
 	}
 	learned := c.priors[d.lane.Place]
@@ -174,7 +177,7 @@ func (c *Core) fedPeriod(d *decision, lost bool) error {
 	return nil
 }
 
-// finish adds what follows from a drawn entry, and then the entry to the batch and to what is known.
+// finish derives what follows from a drawn entry. Then the entry joins the batch, and the state learns it.
 func (c *Core) finish() error {
 	d := c.decision
 	if err := c.own.Finish(&d.entry); err != nil {
@@ -188,7 +191,11 @@ func (c *Core) finish() error {
 	if err := c.learn(d.entry, value); err != nil {
 		return err
 	}
-	learned(c.turns, d.entry.Stream)
+	for i, t := range c.turns {
+		if t.lane.Stream.Name == d.entry.Stream {
+			c.turns[i] = nextOf(t.lane)
+		}
+	}
 	c.passed(d.turn)
 	c.decision = nil
 	return nil

@@ -15,23 +15,39 @@
 //
 // # One decision
 //
-// Follow a window through core.go, feed.go and decision.go:
+// Follow a window, in this order:
 //
-//  1. Next takes the first budget of the queue, and turn says what is due first of all its streams and discoveries
-//     (turn.go). If its parts are not all here, the budget waits: the order of charges depends on the schedule alone.
-//  2. begin fills in what the definition says, and has [ledger.State.Settle] say whether the entry may be drawn.
-//     Settling looks at earlier entries, the price and the limit, never at data.
-//  3. The parts are fed into a [windows.Merger], or those of a period into a [windows.Tally], in as many passes as the
-//     users take. This is the only place where a decision is interrupted: where the payload of a part is not held,
-//     Next asks for it. Trackers see each user meanwhile, even if the entry is withheld (package attendance).
-//  4. fed draws: the sums of totals, then watches and releases on change, then the releases, or the names of a
-//     discovery.
-//  5. finish has [ledger.State.Finish] derive what follows from the draws. The entry joins the batch, and the state
-//     learns it, so the next window of the budget is settled behind it.
+//	Next      core.go      takes the first budget of the queue
+//	turn      core.go      says which of its windows and periods is due first (turn.go), and whether its parts are here
+//	begin     decision.go  fills in what the definition says (program.go), and settles the entry with the budget
+//	through   feed.go      feeds the parts into a merger
+//	fed       decision.go  draws (watches.go, program.go)
+//	finish    decision.go  derives what follows, and adds the entry to the batch
+//	commit    core.go      commits the batch
+//
+// turn: if the parts of what is due first are not here, the budget waits, even if a later window is complete. So the
+// order of charges depends on the schedule alone. What is due at the same time is charged in the order of the streams'
+// names, discoveries first.
+//
+// begin: [ledger.State.Settle] looks at earlier entries, the price and the limit, and never at data.
+//
+// through: the parts of a window go into a [windows.Merger], and those of a period into a [windows.Tally], in as many
+// passes as the users take. This is the only place where a decision is interrupted: where the payload of a part is not
+// held, Next asks for it. Trackers see each user meanwhile, even if the entry is withheld (package attendance). If
+// nothing is drawn from the parts, and no tracker has to see the users, this step and the next are left out.
+//
+// fed: the order is ongoing figures, then watches and releases on change, then the releases. Or it is the names of a
+// discovery.
+//
+// finish: [ledger.State.Finish] derives. Then the state learns the entry, so that the next window of the budget is
+// settled behind it.
 //
 // A batch is one transaction of up to 64 entries. It is committed when it is full, or when its budget has nothing more
 // that is ready. Then the next budget has its turn. A checkpoint of the ledger goes in front of the entries of a batch,
 // so it covers committed entries only.
+//
+// An edit of the streams file changes nothing in a session. Each definition decides the windows of its own schedule,
+// and a new one begins at a boundary ahead of time (package control). The stage then ends and begins again with both.
 //
 // # After a crash
 //
@@ -41,14 +57,17 @@
 //     Core.
 //   - It is aborted, and its entries are still in the log, where readers of uncommitted records see them. They come
 //     first ([Charges.Aborted]) and are committed byte for byte, one transaction each. A second draw of the same window
-//     would be a loss that nobody is charged for.
+//     would be a loss of privacy that nobody is charged for.
 //   - Nothing of it was written. Then nobody has seen what was drawn, and the window is drawn again.
+//
+// Entries are written in order. If only the first ones of a transaction were written, they are adopted, and the others
+// are drawn again.
 //
 // Who has counted under max_windows and in totals comes back from snapshots, and from the parts of the windows since
 // then, which go through their trackers once more before anything new is decided. The notes of discoveries are made
 // again from the parts (notes.go). Secrets of watches are in the entries, sealed (seal.go). What adaptive draws have
-// learnt follows from the figures in the ledger (prior.go). Offsets are recorded after what they rely on: [Core.Needs]
-// and [Core.Saved] name only what committed snapshots replace.
+// learnt follows from the figures in the ledger (prior.go). Progress is never ahead of the snapshots: [Core.Needs] and
+// [Core.Saved] give up only those parts that a committed snapshot replaces.
 //
 // A fenced session commits nothing, so it does no harm that it still decides.
 //

@@ -17,7 +17,7 @@ type draw struct {
 	limits    ledger.Limits
 	first     int
 	counts    bool // it releases the number of all users, and is drawn before the other draws
-	serves    bool // these use its number
+	serves    bool // the other draws use its number
 }
 
 func newDraw(r *config.Release, first int) draw {
@@ -64,8 +64,8 @@ func (d draw) fill(values []ledger.Value, drawn mechanisms.Draw, users *mechanis
 	}
 }
 
-// learnt fills in what the series of a drawn value says of it: a smoothed value and a band, and the quality that
-// follows.
+// learnt fills in what earlier values of the same series add to a drawn value: a smoothed value and a band, and the
+// quality that follows.
 func (d draw) learnt(v *ledger.Value, x int64, f *mechanisms.Filter, users *mechanisms.NoisyCount) {
 	var released *int64
 	if users != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // feed is a window, or a period of a discovery, whose parts go into a merger or a tally, in as many passes as that
-// wants. Only here a decision is interrupted: where the payload of a part is not held, Next asks for it.
+// wants. Only here is a decision interrupted: where the payload of a part is not held, Next asks for it.
 type feed struct {
 	program  *program
 	round    *attendance.Round // the trackers that go through the window
@@ -65,8 +65,8 @@ func (c *Core) through(r *attendance.Round, groups []string, d *decision) error 
 	return nil
 }
 
-// feedOn goes on until parts are absent that are wanted: it asks for them. Once there is no pass left, it says that all
-// is fed.
+// feedOn feeds parts until some that it wants are not held. Then it asks for these. After the last pass the decision
+// goes on with fed.
 func (c *Core) feedOn() (Action, error) {
 	f := c.feeding
 	for {
@@ -103,9 +103,9 @@ func (c *Core) feedOn() (Action, error) {
 	return nil, c.fed(f.of, f.merger, lost)
 }
 
-// wanted returns the absent parts to read next. For a window these are all, with parts of the next windows beside them,
-// as far as there is room to hold these. For a period they are a few: a discovery has noted most parts already, and
-// mostly it needs only a few to know the names that it has found.
+// wanted returns the absent parts to read next. For a window these are all of them, and parts of the next windows as
+// far as there is room. For a period they are a few. Most of its parts are noted already, and a few are usually enough
+// to learn the texts of the names that were found.
 func (c *Core) wanted(f *feed) (some []*windows.Held) {
 	if f.tally == nil {
 		if some, f.absent = f.absent, nil; len(some) > 0 {
@@ -177,8 +177,8 @@ type mergedParts struct {
 	merged *windows.Merger
 }
 
-// writtenPart names what a part holds, whichever stream it is for. 16 random bytes name each writing of parts, which
-// has one part for each slice.
+// writtenPart names what a part holds, whichever stream it is for. Ingest writes the bags of a partition together, one
+// part for each slice, under 16 random bytes.
 type writtenPart struct {
 	attempt   [16]byte
 	partition int

@@ -399,7 +399,7 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 		}
 		core, lines := observer.New(zap.DebugLevel)
 		d := newDecider(t, p, zap.New(core), "old")
-		d.tests.seal = openSeal{}
+		d.watches.seal = openSeal{}
 		d.paid = ledger.PaidElsewhere{"elsewhere": new(decimal.NewFromInt(3))}
 		w := p.schedule.First()
 		for i := range 8 {

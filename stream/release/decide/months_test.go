@@ -90,12 +90,12 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 		d.own.State = ledger.NewState("app", 0)
 		for w, more := p.schedule.First(), true; more; w, more = p.schedule.Next(w) {
 			e := p.entry("app", w)
-			e.Continual = d.tests.describe(p, w)
-			open, _ := d.tests.resume(p)
+			e.Continual = d.watches.describe(p, w)
+			open, _ := d.watches.resume(p)
 			if err := d.own.Books.Settle(&e); err != nil {
 				t.Fatal(err)
 			}
-			if err := d.tests.look(p, &e, open, merged); err != nil {
+			if err := d.watches.look(p, &e, open, merged); err != nil {
 				t.Fatal(err)
 			}
 			if e.Continual[0].Fires() != nil {

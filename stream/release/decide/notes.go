@@ -28,11 +28,11 @@ type tallying struct {
 	// noted are the parts that have been noted. They include every readable part of windows that end at or before at.
 	noted map[*windows.Held]bool
 	at    int64
-	// left are parts of the window asked that are still to be read for this.
-	left  []*windows.Held
+	// asked is the window whose missing parts are being read while nothing is due, and left are those still to be read.
 	asked windows.Window
+	left  []*windows.Held
 	ended bool
-	// withheld says that nothing is drawn. Everybody in the period takes a turn all the same.
+	// withheld says that nothing is drawn. Everybody in the period uses up one of their max_windows all the same.
 	withheld bool
 }
 
@@ -112,8 +112,8 @@ func (ns *notes) begin(l *attendance.Lane, period windows.Window) *tallying {
 	return n
 }
 
-// last returns the names that come last in a period. They are known when the period begins, unless the stream's former
-// definition still finds some.
+// last returns the names that come last in a period. They are known when the period begins, unless a former definition
+// of the stream finds names after that.
 func (ns *notes) last(p *program, of *config.Discovery, period windows.Window) map[string]bool {
 	return ns.own.Lists().Last(p.stream.Budget.Name, p.stream.Name, of.Name, p.rules,
 		time.Unix(0, period.End))
@@ -179,7 +179,8 @@ func (ns *notes) catchUp() []*windows.Held {
 	return nil
 }
 
-// missing returns some parts that are missing of decided windows, one window after another.
+// missing returns some parts of decided windows that the notes lack. It goes through the windows in order, and stays at
+// one until its parts have been read.
 func (ns *notes) missing(p *program, n *tallying) []*windows.Held {
 	decided := p.lanes.Windows.Decided()
 	for w, ok := p.schedule.After(n.at); ok && w.End <= decided; w, ok = p.schedule.Next(w) {

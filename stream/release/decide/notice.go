@@ -41,8 +41,7 @@ type (
 		Stream string
 		Passes int
 	}
-	// Tallied says of how many names a discovery drew the number of users, and how often it read parts. Names is
-	// private.
+	// Tallied says how many names a discovery drew, and how often it read the parts. Names is private.
 	Tallied struct {
 		Stream, Discovery string
 		Names             int64
@@ -82,8 +81,7 @@ func (c *Core) tellLosses() {
 	}
 }
 
-// pause says once that something is withheld, and over that it goes on. The first over of a session may end what an
-// earlier session began.
+// pause says once that something is withheld.
 func (c *Core) pause(key, text string) {
 	if !c.paused[key] {
 		c.paused[key] = true
@@ -91,6 +89,8 @@ func (c *Core) pause(key, text string) {
 	}
 }
 
+// over says once that it is no longer withheld. It also does so the first time in a session: an earlier session may
+// have said that it was.
 func (c *Core) over(key string, text func() string) {
 	if lasts, known := c.paused[key]; lasts || !known {
 		c.paused[key] = false
@@ -139,8 +139,8 @@ func (c *Core) tellFound(e ledger.Entry) {
 }
 
 // tell logs once that the budget withholds a stream's windows, or that an alarm, a figure on change, a running total
-// or a number of active users is paused, and until when. It logs once that this is over. Finding out until when takes
-// as long as deciding many windows, so that is done only once too.
+// or a number of active users is paused, and until when. It logs once that this is over. To find out until when takes
+// as long as to decide many windows, so this too is done only once.
 func (c *Core) tell(e ledger.Entry) {
 	for _, s := range e.Continual {
 		c.tellStep(e, s)

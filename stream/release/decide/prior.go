@@ -170,8 +170,8 @@ func (a *prior) hash() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// predict moves the filters past windows from which nothing is learnt. However many there are, a filter takes them for
-// one.
+// predict moves the filters on to a window from which they may learn. However many windows are in between, that is one
+// step for a filter.
 func (a *prior) predict(until int64) {
 	if a.next >= until {
 		return

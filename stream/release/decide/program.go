@@ -24,13 +24,14 @@ type program struct {
 	epoch     uint32
 	schedule  windows.Schedule
 	draws     []draw
+	order     []int           // of the draws: those that count users come first
 	continual []continual     // the stream's figures that one charge pays for in many windows
 	releases  []record.Series // what the draws release, in the order of the configuration, and what is computed from it
 	price     []budget.Item
 	// lanes are those of the session that decides here.
 	lanes attendance.Lanes
 	rules ledger.Rules // of the list, if groups are found
-	// ending are the series of a group that end when it leaves the list; nil if none do.
+	// ending are the series of a group that get a tombstone when the group leaves the list; nil without tombstones.
 	ending []string
 	random io.Reader // the source of all noise: crypto/rand, except in tests
 }
@@ -51,6 +52,13 @@ func newProgram(e config.Edition) *program {
 		d.serves = r == counting
 		p.draws = append(p.draws, d)
 		values += d.values()
+	}
+	for _, counts := range []bool{true, false} {
+		for i, d := range p.draws {
+			if d.counts == counts {
+				p.order = append(p.order, i)
+			}
+		}
 	}
 	return p
 }
@@ -115,7 +123,7 @@ func (p *program) periods(w windows.Window) (all []ledger.Period) {
 	return all
 }
 
-// untimed is a Timer that nobody reads.
+// untimed is the Timer where nobody wants to know.
 func untimed(string) (done func()) { return func() {} }
 
 // buffered reads ahead from a source of random bits: enough for some draws, and not much more than a window may need.
@@ -140,7 +148,7 @@ type sampler interface {
 	Sample(group int) []windows.Point
 }
 
-// draw draws every release of every group, with the measures that learned has ready for the window. Groups without
+// draw draws every release of every group, with the base measures that were learned for the window. Groups without
 // users are drawn like all others. stopped are the releases of which a value was beyond the largest number there is.
 func (p *program) draw(e *ledger.Entry, merged sampler, learned *prior, timed Timer) (stopped []string, err error) {
 	random := buffered(p.random)
@@ -149,27 +157,23 @@ func (p *program) draw(e *ledger.Entry, merged sampler, learned *prior, timed Ti
 		sample := mechanisms.NewSample(p.stream.Grid, points)
 		e.Groups[g].Values = make([]ledger.Value, len(p.releases))
 		var public mechanisms.Public
-		for _, counts := range []bool{true, false} {
-			for i, d := range p.draws {
-				if d.counts != counts {
-					continue
-				}
-				public.Measure = learned.measure(e.Groups[g].Name, i)
-				done := timed(string(d.query.Statistic))
-				drawn, err := d.mechanism.Draw(sample, public, random)
-				if err != nil {
-					return nil, fmt.Errorf("draw %s of stream %s: %w", d.query.Statistic, p.stream.Name, err)
-				}
-				done()
-				d.fill(e.Groups[g].Values[d.first:], drawn, public.Users)
-				if drawn.Values[0].Stopped() {
-					stopped = append(stopped, p.releases[d.first].Name)
-				}
-				if d.serves {
-					users := drawn.Values[0].Number
-					e.Groups[g].Users = &users
-					public.Users = p.count(&users)
-				}
+		for _, i := range p.order {
+			d := p.draws[i]
+			public.Measure = learned.measure(e.Groups[g].Name, i)
+			done := timed(string(d.query.Statistic))
+			drawn, err := d.mechanism.Draw(sample, public, random)
+			if err != nil {
+				return nil, fmt.Errorf("draw %s of stream %s: %w", d.query.Statistic, p.stream.Name, err)
+			}
+			done()
+			d.fill(e.Groups[g].Values[d.first:], drawn, public.Users)
+			if drawn.Values[0].Stopped() {
+				stopped = append(stopped, p.releases[d.first].Name)
+			}
+			if d.serves {
+				users := drawn.Values[0].Number
+				e.Groups[g].Users = &users
+				public.Users = p.count(&users)
 			}
 		}
 	}

@@ -136,7 +136,7 @@ func (p *player) begin(l sessionLine) error {
 	if p.Core, err = New(cfg, own, others); err != nil {
 		return err
 	}
-	p.tests.seal = openSeal{}
+	p.watches.seal = openSeal{}
 	for {
 		do, err := p.Next(time.Unix(p.now, 0))
 		if err != nil {

@@ -281,7 +281,7 @@ func (s *script) opens() error {
 	if err := s.begin(s.settings); err != nil {
 		return err
 	}
-	s.tests.seal = s.seal
+	s.watches.seal = s.seal
 	s.notices = append(s.notices, s.Notices()...)
 	s.collect(false)
 	return nil

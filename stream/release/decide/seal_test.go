@@ -195,11 +195,11 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 // TestWatchesNeedAKey: without the app's key nothing is armed.
 func TestWatchesNeedAKey(t *testing.T) {
 	c := &Core{programs: []*program{alarmedProgram(t, "1")}}
-	if _, err := newTests(c); err == nil {
+	if _, err := newWatches(c); err == nil {
 		t.Error("there is a seal without a key")
 	}
 	c.WatchKey = make([]byte, 32)
-	if l, err := newTests(c); err != nil || l.seal == nil {
+	if l, err := newWatches(c); err != nil || l.seal == nil {
 		t.Errorf("%v, %v", l, err)
 	}
 }

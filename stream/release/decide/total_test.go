@@ -97,9 +97,9 @@ func periodOf(p *program, name string, e ledger.Entry) time.Time {
 	return time.Unix(0, since)
 }
 
-// smallestFrame is how long the frame of users is at least, at the end of a snapshot: the headers of a zstd frame and of
-// a block, and a checksum. What precedes it has none of its own. A damaged text as a whole is never handed on, because
-// its records hold its hash: see [progress.Log.ReadTexts].
+// smallestFrame is how long the frame of users is at least, at the end of a snapshot: the headers of a zstd frame and
+// of a block, and a checksum. What precedes it has none of its own. A damaged text as a whole is never handed on,
+// because its records hold its hash: see [progress.Log.ReadTexts].
 const smallestFrame = 12
 
 // TestTheSameUsersAreInTotals disturbs sessions as TestTheSameUsersCountWhateverHappens does. With an ε of a million

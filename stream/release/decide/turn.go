@@ -48,9 +48,8 @@ func nextOf(l *attendance.Lane) turn {
 	return t
 }
 
-// firstDue returns the turn that is due first, or false if there is none. The budget waits for it even if a later one
-// of another stream is complete. So the order of charges depends on the public schedule only. If several are due at the
-// same time, the first counts.
+// firstDue returns the turn that is due first, or false if there is none. If several are due at the same time, it is
+// the first of them: see [Config].
 func firstDue(turns []turn) (next turn, ok bool) {
 	next.due = math.MaxInt64
 	for _, t := range turns {
@@ -59,15 +58,6 @@ func firstDue(turns []turn) (next turn, ok bool) {
 		}
 	}
 	return next, ok
-}
-
-// learned updates the turns of a stream of which an entry was learnt.
-func learned(turns []turn, stream string) {
-	for i, t := range turns {
-		if t.lane.Stream.Name == stream {
-			turns[i] = nextOf(t.lane)
-		}
-	}
 }
 
 // Continued is another partition of the ledger. It holds charges of budgets that budgets here have taken over.
@@ -103,9 +93,9 @@ func (c *Config) Continued() (all []Continued) {
 	return all
 }
 
-// inherited reports whether the budgets that a budget has taken over can be charged no more and all their charges are
-// in the books. Until then no window of the new budget can be decided. It names the partitions that have to be read on
-// first: even charges that should not have come any more count.
+// inherited reports whether the budgets that a budget has taken over can be charged no more, with all their charges in
+// the books. Until then no window of the new budget can be decided. read names the partitions that have to be read on
+// first. Charges that come late, against the rules, count too.
 func (c *Core) inherited(budget string) (ok bool, read []int) {
 	for _, o := range c.continued {
 		if slices.Contains(o.By, budget) && !c.fresh[o.Partition] {
@@ -142,7 +132,8 @@ func (c *Core) stateOf(budget string) *ledger.State {
 // not known yet. read names a partition of theirs that has to be read on first.
 //
 // Waiting ends: a window waits only for windows that are due earlier, and a budget decides its windows in the order in
-// which they are due. It leaves out those of their windows that are due later, because the grace was longer.
+// which they are due. An earlier definition may have had a longer grace. Then some of its windows are due later than w,
+// and what they cost is left out.
 func (c *Core) paidElsewhere(p *program, w windows.Window) (paid ledger.PaidElsewhere, ok bool, read []int) {
 	stream, line := p.stream.Name, c.Lineage(p.stream.Budget.Name)
 	latest, known := c.own.Books.Latest(stream)
@@ -161,13 +152,14 @@ func (c *Core) paidElsewhere(p *program, w windows.Window) (paid ledger.PaidElse
 		}
 		books := c.stateOf(e.Stream.Budget.Name).Books
 		decided := int64(math.MinInt64)
-		if last, ok := books.Last(stream, e.Number); ok {
+		last, began := books.Last(stream, e.Number)
+		if began {
 			decided = last.UnixNano()
 		}
 		if next, ok := e.Schedule.After(decided); ok && e.Schedule.Due(next) < p.schedule.Due(w) {
 			return nil, false, nil
 		}
-		if decided == math.MinInt64 { // it never began
+		if !began {
 			continue
 		}
 		return books.Paid(e.Stream.Budget.Name, stream).Without(line), true, nil

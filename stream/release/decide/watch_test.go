@@ -41,7 +41,7 @@ func (d *decider) sealing() *decider {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.tests.seal = s
+	d.watches.seal = s
 	return d
 }
 

@@ -22,44 +22,45 @@ import (
 // Where groups are found, a watch looks at the list of each window, or at those of its groups that are always listed.
 // Lists follow from what was published, so this is AboveThreshold with questions that are chosen adaptively.
 //
-// Privacy: fix everything that is published, and with it every list, and so every question. An instance contributes one
-// factor to the probability of that: the chance of its silences and its firing, over its secret ρ. The proof at
-// [watch.Watch] compares this factor for two data sets that differ by one user, for any row of windows and groups: it
-// asks only that a user's records change a question's sum by no more than one user can. They do: given the list, which
-// groups are theirs follows from their records alone (package windows). So this factor changes by e^ε at most, and the
-// factors of discoveries and draws by what these are charged. All charges add up, whichever of them chose what another
-// one looked at.
+// Privacy: fix everything that is published. That fixes every list, and so every question. An instance contributes one
+// factor to the probability of what is published: the chance of its silences and its firing, over its secret ρ. The
+// proof at [watch.Watch] compares this factor for two data sets that differ by one user, for any row of windows and
+// groups. Its only condition is that one user changes the sum of a question by no more than one user may. It holds:
+// given the list, which groups are theirs follows from their records alone (package windows). So this factor changes by
+// e^ε at most, and the factors of discoveries and draws change by what these are charged. All charges add up, whichever
+// of them chose what another one looked at.
 //
 // A window whose list is empty has no tests: an instance would be armed, and charged, for nothing.
 //
 // An instance that cannot be opened ends, and stays charged. It is never armed again with the same secret.
 
-// tests arms the instances of watches and of releases on change, and has them look.
-type tests struct {
+// watches arms the instances of watches and of releases on change, and has them look.
+type watches struct {
 	*Core
-	seal sealer // nil without tests
+	seal sealer // nil if no stream has any
 }
 
-func newTests(c *Core) (*tests, error) {
-	ts := &tests{Core: c}
+func newWatches(c *Core) (*watches, error) {
+	ws := &watches{Core: c}
 	if !slices.ContainsFunc(c.programs, func(p *program) bool {
 		return slices.ContainsFunc(p.continual, func(s continual) bool { return s.tester != nil })
 	}) {
-		return ts, nil
+		return ws, nil
 	}
 	var err error
-	ts.seal, err = newSeal(c.App, c.WatchKey)
-	return ts, err
+	ws.seal, err = newSeal(c.App, c.WatchKey)
+	return ws, err
 }
 
-// describe says what the definition says of a program's continual figures in a window, before they are settled. An
-// instance ends with the last window of the stream, or of the last definition of the stream that has the figure.
-func (ts *tests) describe(p *program, w windows.Window) (all []ledger.Continual) {
+// describe returns the part of an entry that follows from the definitions of a program's continual figures and the
+// window. An instance ends with the last window of the stream, or of the last definition of the stream that has the
+// figure.
+func (ws *watches) describe(p *program, w windows.Window) (all []ledger.Continual) {
 	_, more := p.schedule.After(w.End)
 	for _, of := range p.continual {
 		s := of.describe(w)
-		s.Last = !more && !slices.ContainsFunc(ts.editions[p.stream.Name], func(o *program) bool {
-			return o != p && ts.watching(o, p.stream.Budget.Name, of.Name, of.Definition)
+		s.Last = !more && !slices.ContainsFunc(ws.editions[p.stream.Name], func(o *program) bool {
+			return o != p && ws.watching(o, p.stream.Budget.Name, of.Name, of.Definition)
 		})
 		all = append(all, s)
 	}
@@ -67,18 +68,18 @@ func (ts *tests) describe(p *program, w windows.Window) (all []ledger.Continual)
 }
 
 // resume opens the armed instances of a program. open has a place for each continual figure. ended are instances of
-// the budget that look at no more windows: those that cannot be opened, totals and numbers of active users that are
-// lost, and those of definitions that are over.
-func (ts *tests) resume(p *program) (open []instance, ended []ledger.Instance) {
+// the budget that look at no more windows. Their secret cannot be opened, or it is lost who has counted for them, or
+// their definition is over.
+func (ws *watches) resume(p *program) (open []instance, ended []ledger.Instance) {
 	open = make([]instance, len(p.continual))
-	for _, o := range ts.own.Books.Open(p.stream.Budget.Name) {
-		if !ts.watched(p.stream.Budget.Name, o) {
-			if ts.editions[o.Stream] != nil { // otherwise a worker with newer definitions has armed it
+	for _, o := range ws.own.Books.Open(p.stream.Budget.Name) {
+		if !ws.watched(p.stream.Budget.Name, o) {
+			if ws.editions[o.Stream] != nil { // otherwise a worker with newer definitions has armed it
 				ended = append(ended, o.Instance)
 			}
 			continue
 		}
-		if ts.attendance.Lost(o.Instance) {
+		if ws.attendance.Lost(o.Instance) {
 			ended = append(ended, o.Instance)
 			continue
 		}
@@ -86,13 +87,13 @@ func (ts *tests) resume(p *program) (open []instance, ended []ledger.Instance) {
 			if of.tester == nil || o.Stream != p.stream.Name || o.Name != of.Name || o.Definition != of.Definition {
 				continue
 			}
-			secret, err := ts.seal.open(p.stream.Budget.Name, o.Instance, o.Definition, o.Sealed)
+			secret, err := ws.seal.open(p.stream.Budget.Name, o.Instance, o.Definition, o.Sealed)
 			if err == nil {
 				open[i].number = o.Number
 				open[i].armed, err = of.Resume(secret)
 			}
 			if err != nil {
-				ts.say(Line{Error, "the secret of a watch cannot be opened: this instance ends, and stays charged",
+				ws.say(Line{Error, "the secret of a watch cannot be opened: this instance ends, and stays charged",
 					[]Field{{"stream", o.Stream}, {"watch", o.Name}, {"instance", o.Number}}})
 				ended = append(ended, o.Instance)
 			}
@@ -102,13 +103,13 @@ func (ts *tests) resume(p *program) (open []instance, ended []ledger.Instance) {
 }
 
 // watched reports whether an instance may still look at a window of some program.
-func (ts *tests) watched(budget string, o ledger.Open) bool {
-	return slices.ContainsFunc(ts.editions[o.Stream],
-		func(p *program) bool { return ts.watching(p, budget, o.Name, o.Definition) })
+func (ws *watches) watched(budget string, o ledger.Open) bool {
+	return slices.ContainsFunc(ws.editions[o.Stream],
+		func(p *program) bool { return ws.watching(p, budget, o.Name, o.Definition) })
 }
 
 // watching reports whether a program has windows left, this figure and this budget.
-func (ts *tests) watching(p *program, budget, name, definition string) bool {
+func (ws *watches) watching(p *program, budget, name, definition string) bool {
 	if p.stream.Budget.Name != budget ||
 		!slices.ContainsFunc(p.continual,
 			func(s continual) bool { return s.Name == name && s.Definition == definition }) {
@@ -119,7 +120,7 @@ func (ts *tests) watching(p *program, budget, name, definition string) bool {
 }
 
 // look has the tests of a settled entry look at everybody in its window, in the order of the groups.
-func (ts *tests) look(p *program, e *ledger.Entry, open []instance, merged *windows.Merger) error {
+func (ws *watches) look(p *program, e *ledger.Entry, open []instance, merged *windows.Merger) error {
 	if !slices.ContainsFunc(e.Continual, func(s ledger.Continual) bool { return s.Tests() && s.Looks() }) {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (ts *tests) look(p *program, e *ledger.Entry, open []instance, merged *wind
 	}
 	for i := range e.Continual {
 		if s := &e.Continual[i]; s.Tests() && s.Looks() {
-			if err := ts.lookOnce(p.continual[i], e, s, open[i], samples, random); err != nil {
+			if err := ws.lookOnce(p.continual[i], e, s, open[i], samples, random); err != nil {
 				return fmt.Errorf("%s %s of stream %s: %w", p.continual[i].noun, s.Name, e.Stream, err)
 			}
 		}
@@ -139,7 +140,7 @@ func (ts *tests) look(p *program, e *ledger.Entry, open []instance, merged *wind
 }
 
 // lookOnce has one test look, after it has armed the instance if it is a new one.
-func (ts *tests) lookOnce(of continual, e *ledger.Entry, s *ledger.Continual, open instance,
+func (ws *watches) lookOnce(of continual, e *ledger.Entry, s *ledger.Continual, open instance,
 	samples []*mechanisms.Sample, random io.Reader) error {
 	if s.Arms {
 		var err error
@@ -152,12 +153,12 @@ func (ts *tests) lookOnce(of continual, e *ledger.Entry, s *ledger.Continual, op
 		}
 		open.number = s.Instance
 		name := ledger.Instance{Stream: e.Stream, Name: s.Name, Number: s.Instance}
-		if s.Sealed, err = ts.seal.close(e.Budget, name, s.Definition, secret); err != nil {
+		if s.Sealed, err = ws.seal.close(e.Budget, name, s.Definition, secret); err != nil {
 			return err
 		}
 	}
 	if open.armed == nil || open.number != s.Instance {
 		return fmt.Errorf("instance %d is to look, but instance %d is open", s.Instance, open.number)
 	}
-	return of.kind.(looker).look(e, s, open, samples, random, ts.Timed)
+	return of.kind.(looker).look(e, s, open, samples, random, ws.Timed)
 }
