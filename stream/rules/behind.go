@@ -71,7 +71,7 @@ func pastOf(s *config.Stream, of config.Ongoing, t Threshold) (past, error) {
 func compared(s *config.Stream, t Threshold) (config.Ongoing, error) {
 	f, _ := s.Named(t.Release)
 	of, ongoing := f.(config.Ongoing)
-	if _, spread := f.(*config.SoFar); spread {
+	if ongoing && of.Numbers() > 1 {
 		return nil, fmt.Errorf("%s: %s belongs to a distribution so far, and nothing bounds how often noise alone makes "+
 			"two of them differ so much; want a count or a sum with since, or a count with active", t, t.Release)
 	}

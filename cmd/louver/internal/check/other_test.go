@@ -12,7 +12,7 @@ import (
 )
 
 // unforetold is of a type that check has no forecast for.
-type unforetold struct{ config.Total }
+type unforetold struct{ config.Figure }
 
 // A figure that check cannot forecast is in the report all the same, with what it costs. Any 24 hours touch two days.
 func TestAFigureWithoutAForecast(t *testing.T) {
@@ -32,7 +32,7 @@ streams:
 	s := file.Streams[0]
 	total, _ := config.Of[*config.Total](s, "today")
 	x := &streamReport{}
-	if err := x.describe(s, &unforetold{*total}, forecast.Public{}); err != nil || len(x.Others) != 1 {
+	if err := x.describe(s, unforetold{total}, forecast.Public{}); err != nil || len(x.Others) != 1 {
 		t.Fatalf("%+v, %v", x.Others, err)
 	}
 	of := x.Others[0]

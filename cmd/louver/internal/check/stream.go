@@ -146,8 +146,8 @@ func (s *streamReport) describe(of *config.Stream, f config.Figure, public forec
 		r, err := describeRelease(of, f, public)
 		s.Releases = append(s.Releases, r)
 		return err
-	case *config.Total, *config.SoFar:
-		s.Totals = append(s.Totals, describeTotal(of, f.(config.Adder), public.Users))
+	case config.Adder:
+		s.Totals = append(s.Totals, describeTotal(of, f, public.Users))
 	case *config.Active:
 		s.Actives = append(s.Actives, describeActive(of, f, public.Users))
 	case *config.Watch:

@@ -83,7 +83,7 @@ func describeTotal(s *config.Stream, f config.Adder, expected int64) totalReport
 	if limit.Per > 0 {
 		x.nominal = int64((limit.Per-1)/t.Calendar.Unit.Nominal()) + 2
 	}
-	if of, ok := f.(*config.SoFar); ok {
+	if of, ok := f.(interface{ Quantiles() []*config.Computed }); ok {
 		for _, q := range of.Quantiles() {
 			x.Quantiles = append(x.Quantiles, needsAtTheEnd(q.Name, q.Query.Probabilities()[0], t.Query.Leaves, m))
 		}

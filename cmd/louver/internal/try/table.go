@@ -120,11 +120,21 @@ func (e *events) whole(w config.Window) (begin, number int64) {
 	return begin, number
 }
 
+// drawn is how many figures are drawn of a group in each window.
+func drawn(s *config.Stream) (n int) {
+	for _, f := range s.Figures {
+		if f.Cost().Per == config.PerWindow {
+			n++
+		}
+	}
+	return n
+}
+
 // windows fills some windows of a stream.
 func (e *events) windows(s *config.Stream) (some []windows.Window, bags []*windows.Bag) {
 	size := int64(s.Window.Size)
 	begin, number := e.whole(s.Window)
-	figures := len(s.Groups) * len(config.All[*config.Release](s))
+	figures := len(s.Groups) * drawn(s)
 	most := max(2*blocks, min(int64(blocks*blockOf), mostFigures/int64(figures)))
 	index := map[int64]int{}
 	for i := range number {
