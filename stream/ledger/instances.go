@@ -191,57 +191,65 @@ func (in instances) add(e Entry, account *budget.Account) error {
 		}
 	}
 	for _, s := range e.Continual {
-		name := continualName{e.Budget, e.Stream, s.Name}
-		in.withheld[name] = s.Reason == record.BudgetExhausted
-		if !s.Looks() {
-			if a := in.get(name, s.Instance); in.withheld[name] && a.unpaid(s.Definition) {
-				if err := in.end(account, name, s.Instance); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		if s.Arms {
-			if n := int64(len(in.of[name])); s.Instance != n+1 {
-				return fmt.Errorf("%s: instance %s is armed; want number %d", e.Name(), name.instance(s.Instance), n+1)
-			}
-			before := in.last(name, s.Definition, nil)
-			if a := in.get(name, before); a != nil && !a.Over { // its period is over, and its last windows never came
-				a.passes(end)
-				if err := in.end(account, name, before); err != nil {
-					return err
-				}
-			}
-			a := &instance{Definition: s.Definition, Cost: s.price(), From: end, Looked: end, Sealed: s.Sealed,
-				Begins: s.begins()}
-			if until := s.kind().until(); until != budget.Open {
-				a.Until = until
-			}
-			_, a.Leafwise = s.kind().(leafwise)
-			if err := in.arm(account, name, a); err != nil {
-				return err
-			}
-		}
-		a := in.get(name, s.Instance)
-		if a == nil || a.Over || a.Definition != s.Definition || a.Begins != s.begins() || a.Looked > end {
-			return fmt.Errorf("%s: instance %s looks, but it is not armed for this", e.Name(),
-				name.instance(s.Instance))
-		}
-		a.Looked = end
-		if leaf, charged := e.leaf(s); charged {
-			account.Add(leaf)
-		}
-		over, err := s.kind().fold(s, e, a, in.past(name, s.Definition))
-		if err != nil {
+		if err := in.addStep(e, s, account); err != nil {
 			return err
-		}
-		if over || s.Last {
-			if err := in.end(account, name, s.Instance); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+// addStep adds what an entry says of one continual figure.
+func (in instances) addStep(e Entry, s Continual, account *budget.Account) error {
+	name, end := continualName{e.Budget, e.Stream, s.Name}, e.WindowEnd.UnixNano()
+	in.withheld[name] = s.Reason == record.BudgetExhausted
+	if !s.Looks() {
+		if a := in.get(name, s.Instance); in.withheld[name] && a.unpaid(s.Definition) {
+			return in.end(account, name, s.Instance)
+		}
+		return nil
+	}
+	if s.Arms {
+		if err := in.addArmed(e, s, account); err != nil {
+			return err
+		}
+	}
+	a := in.get(name, s.Instance)
+	if a == nil || a.Over || a.Definition != s.Definition || a.Begins != s.begins() || a.Looked > end {
+		return fmt.Errorf("%s: instance %s looks, but it is not armed for this", e.Name(), name.instance(s.Instance))
+	}
+	a.Looked = end
+	if leaf, charged := e.leaf(s); charged {
+		account.Add(leaf)
+	}
+	over, err := s.kind().fold(s, e, a, in.past(name, s.Definition))
+	if err != nil {
+		return err
+	}
+	if over || s.Last {
+		return in.end(account, name, s.Instance)
+	}
+	return nil
+}
+
+// addArmed adds the instance that is armed for an entry's window.
+func (in instances) addArmed(e Entry, s Continual, account *budget.Account) error {
+	name, end := continualName{e.Budget, e.Stream, s.Name}, e.WindowEnd.UnixNano()
+	if n := int64(len(in.of[name])); s.Instance != n+1 {
+		return fmt.Errorf("%s: instance %s is armed; want number %d", e.Name(), name.instance(s.Instance), n+1)
+	}
+	before := in.last(name, s.Definition, nil)
+	if a := in.get(name, before); a != nil && !a.Over { // its period is over, and its last windows never came
+		a.passes(end)
+		if err := in.end(account, name, before); err != nil {
+			return err
+		}
+	}
+	a := &instance{Definition: s.Definition, Cost: s.price(), From: end, Looked: end, Sealed: s.Sealed, Begins: s.begins()}
+	if until := s.kind().until(); until != budget.Open {
+		a.Until = until
+	}
+	_, a.Leafwise = s.kind().(leafwise)
+	return in.arm(account, name, a)
 }
 
 // arm adds the next instance of a continual figure.
