@@ -43,7 +43,6 @@ type survey struct {
 	thinned thinning // nil: all points are kept
 	measure *Measure
 	rate    exact.Rate
-	best    int64
 	runs    []run
 	wheel   exact.Wheel
 	flips   exact.Flip
@@ -62,11 +61,11 @@ type run struct {
 	peak       float64 // what that point weighs, about: heaviest·e^{−κ·(level−best)}
 }
 
-// seen is the part of a measure that a walk has seen: the points lo ≤ x < hi, in the cells from left to right, and
-// their masses.
+// seen is the part of a measure that a walk has seen: points in a row up to x < hi, in the cells from left to right,
+// and their masses.
 type seen struct {
 	measure     *Measure
-	lo, hi      int64
+	hi          int64
 	left, right int
 	from, mass  uint64
 }
@@ -81,7 +80,7 @@ func (v *survey) begin(points levels, rate exact.Rate, measure *Measure, best in
 		v.runs = make([]run, 0, 128)
 	}
 	v.levels, v.walk, v.thinned, v.unseen = points, nil, nil, nil
-	v.measure, v.rate, v.best, v.rest, v.runs = measure, rate, best, measure.total(), v.runs[:0]
+	v.measure, v.rate, v.rest, v.runs = measure, rate, measure.total(), v.runs[:0]
 	v.wheel.Reset(rate, best)
 }
 
@@ -115,7 +114,7 @@ func (v *survey) widen() {
 // nothingAt has seen nothing yet and begins at the point x.
 func nothingAt(x int64, m *Measure) seen {
 	cell := m.cell(x)
-	return seen{measure: m, lo: x, hi: x, left: cell, right: cell, from: m.upTo[cell] +
+	return seen{measure: m, hi: x, left: cell, right: cell, from: m.upTo[cell] +
 		m.weight[cell]*uint64(x-m.bounds[cell])}
 }
 
@@ -145,7 +144,7 @@ func (s *seen) grow(lo, hi, level int64) run {
 		}
 		r.from = m.upTo[s.left] + m.weight[s.left]*uint64(lo-m.bounds[s.left])
 		r.mass = s.from - r.from
-		s.lo, s.from = lo, r.from
+		s.from = r.from
 	}
 	s.mass += r.mass
 	return r

@@ -201,7 +201,7 @@ func (h *history) found() (log string, names map[int64]int) {
 			fmt.Fprint(&text, "\n", mark.After, mark.Through, since, known, mark.Lost, h.below[o.Attempt])
 		} else {
 			o = c.Origin
-			fmt.Fprint(&text, "\n", c.Slice.Start, c.Payload)
+			fmt.Fprint(&text, "\n", c.Slice.Start, string(c.Payload))
 		}
 		fmt.Fprint(&text, " ", names[m.written], o.From, o.To, m.written/modelStep)
 	}

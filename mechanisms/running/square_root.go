@@ -34,7 +34,6 @@ import (
 // Sources: Fichtenberger, Henzinger, Upadhyay (2023); Henzinger, Upadhyay, Upadhyay (2023).
 type squareRoot struct {
 	epsilon      decimal.Decimal
-	most         int64
 	coefficients []*big.Int // F_k, for all leaves of the longest period
 	noise        *exact.Gaussian
 	errors       []float64 // σ of a total, by the number of its leaves
@@ -53,7 +52,7 @@ func NewSquareRoot(p Period, epsilon decimal.Decimal, most int64) (Strategy, err
 		return nil, fmt.Errorf("epsilon %s and at most %d from one person; want an epsilon above 0, and from 1 to %d",
 			epsilon, most, int64(MostTotal))
 	}
-	s := &squareRoot{epsilon: epsilon, most: most, coefficients: coefficients(int(p.Longest))}
+	s := &squareRoot{epsilon: epsilon, coefficients: coefficients(int(p.Longest))}
 	sum := new(big.Int)
 	for _, f := range s.coefficients {
 		sum.Add(sum, new(big.Int).Mul(f, f))

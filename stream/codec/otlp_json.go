@@ -383,7 +383,8 @@ func (w *otlpJSON) pairs(list []byte, cells []otlpCell) bool {
 				return -1, false
 			}
 			c.found = field{kind: other}
-			if ok := true; value != nil {
+			if value != nil {
+				var ok bool
 				if c.found, ok = w.value(value, &c.own); !ok {
 					return -1, false
 				}

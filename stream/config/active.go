@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/louver/louver/budget"
@@ -123,13 +122,5 @@ func (a *Active) Presence() windows.PresenceRule {
 
 // Finishes reports whether a leaf ends with a window that ends at a moment, in Unix nanoseconds.
 func (a *Active) Finishes(end int64) bool { return end%int64(a.Update) == 0 }
-
-// Actives lists the numbers of active users of some streams.
-func Actives(streams ...*Stream) (all []*Active) {
-	for _, s := range streams {
-		all = slices.Concat(all, All[*Active](s))
-	}
-	return all
-}
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

@@ -173,7 +173,7 @@ func present(t *testing.T) []*config.Stream {
 // than once in 30 days. Each of their values in these days has the same law.
 func TestMarginOfActiveUsers(t *testing.T) {
 	s := present(t)[0]
-	of := config.Actives(s)[0]
+	of := config.All[*config.Active](s)[0]
 	r, err := behindAlert(s, of, behind("now", week))
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ const (
 
 // counts follows the released count of a group, window by window. Its zero value knows nothing.
 type counts struct {
-	start, end  time.Time // of the newest window
+	end         time.Time // of the newest window
 	last, error float64   // its count, and the error of that
 	mean        float64   // of the newest windows; of a group that falls silent: since its counts fell
 	windows     float64   // that are in the mean, at most memory
@@ -39,7 +39,7 @@ type counts struct {
 
 // add takes the count of the next window.
 func (c *counts) add(count, error95 float64, start, end time.Time) {
-	c.start, c.end, c.last, c.error = start, end, count, max(1, error95)
+	c.end, c.last, c.error = end, count, max(1, error95)
 	x := count / c.error
 	if c.heard && c.run == 0 {
 		c.windows, c.mean = 0, 0

@@ -347,7 +347,7 @@ func TestFoundGroupsTogether(t *testing.T) {
 	v.discover(5, map[string]int64{"/shoes": 150})
 	v.streams[0].Together = "everywhere"
 	v.window(20)
-	record := strings.Replace(ofAll("pages", "slow", 0), `"all"`, `"everywhere"`, 1)
+	record := strings.Replace(ofAll("pages", 0), `"all"`, `"everywhere"`, 1)
 	end := epoch.Add(5 * time.Hour)
 	for _, at := range []struct{ was, is time.Time }{{epoch.Add(time.Minute + 5*time.Second), end.Add(5 * time.Second)},
 		{epoch.Add(time.Minute), end}} {

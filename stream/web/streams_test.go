@@ -86,9 +86,9 @@ func TestSilentStreams(t *testing.T) {
 	want(t, "groups", s.SilentGroups, []silentGroup{{"us", silenceInfo{epoch.Add(5 * time.Minute), 33}}})
 }
 
-// ofAll is a record of all groups together.
-func ofAll(stream, release string, window int) string {
-	return strings.Replace(text(stream, "all", release, window, "900"), `"incomplete":false`,
+// ofAll is a record of the release slow, of all groups together.
+func ofAll(stream string, window int) string {
+	return strings.Replace(text(stream, "all", "slow", window, "900"), `"incomplete":false`,
 		`"incomplete":false,"together":true`, 1)
 }
 
@@ -109,7 +109,7 @@ func TestAllGroupsTogetherAreTheLast(t *testing.T) {
 	}
 	want(t, "before the first record", groups(), []string{"fast[eu us all]all", "hopping[]"})
 	for _, stream := range []string{"fast", "foreign"} {
-		w.publish(0, ofAll(stream, "slow", 1))
+		w.publish(0, ofAll(stream, 1))
 		w.publish(0, text(stream, "us", "slow", 1, "400"))
 	}
 	want(t, "with records", groups(), []string{"fast[eu us all]all", "hopping[]", "foreign[us all]all"})
@@ -118,7 +118,7 @@ func TestAllGroupsTogetherAreTheLast(t *testing.T) {
 // The page has a card of all groups together only for figures that they have.
 func TestCardOfAllGroupsInBrowser(t *testing.T) {
 	w := newWorld(t, 1<<20)
-	w.publish(0, ofAll("s", "slow", 5))
+	w.publish(0, ofAll("s", 5))
 	for _, group := range []string{"eu", "us"} {
 		w.publish(0, text("s", group, "slow", 5, "400"))
 		w.publish(0, text("s", group, "users", 5, "500"))
@@ -140,7 +140,7 @@ func TestCardOfAllGroupsInBrowser(t *testing.T) {
 func TestAllTogetherIsNoGroupInBrowser(t *testing.T) {
 	w := newWorld(t, 1<<20)
 	noise := strings.NewReplacer(`"quality":"useful"`, `"quality":"noise"`).Replace
-	w.publish(0, noise(ofAll("s", "slow", 5)))
+	w.publish(0, noise(ofAll("s", 5)))
 	for _, group := range []string{"eu", "us"} {
 		w.publish(0, noise(text("s", group, "slow", 5, "400")))
 	}

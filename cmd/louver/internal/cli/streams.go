@@ -64,8 +64,8 @@ func Refuse(app *App, err error, format string) error {
 }
 
 // OutputTopics are the streams' output topics, each once.
-func OutputTopics(streams []*config.Stream) []string {
-	var names []string
+func OutputTopics(streams []*config.Stream, others ...string) []string {
+	names := slices.Clone(others)
 	for _, s := range streams {
 		names = append(names, s.Output)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -48,12 +47,9 @@ reads the file again. Without one, name the topics:
 // Run implements the command.
 func (c *DashboardCommand) Run(app *cli.App) error {
 	c.Streams = c.Or(c.Streams)
-	file := &config.File{}
-	if c.Streams != "" {
-		var err error
-		if file, err = cli.LoadStreams(c.Streams); err != nil {
-			return err
-		}
+	file, err := anyStreams(c.Streams)
+	if err != nil {
+		return err
 	}
 	if _, _, err := c.sources(file.Streams); err != nil {
 		return err
@@ -69,33 +65,15 @@ func (c *DashboardCommand) Run(app *cli.App) error {
 		return err
 	}
 	defer conn.Close()
-	if c.Streams == "" {
-		go ignore(ctx, again, app.Log)
-		return c.serve(ctx, app, conn, nil)
-	}
 	return reload(ctx, again, c.Streams, file, app.Log, func(ctx context.Context, file *config.File) error {
-		go tellEdits(ctx, c.Streams, file, again, app.Log)
 		return c.serve(ctx, app, conn, file.Streams)
 	})
 }
 
-// ignore says of each SIGHUP that there is nothing to read again.
-func ignore(ctx context.Context, again <-chan os.Signal, log *zap.Logger) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-again:
-			log.Info("SIGHUP changes nothing: this process reads no streams files")
-		}
-	}
-}
-
 // sources returns the output topics of streams and those that were named, and how their records are read.
 func (c *DashboardCommand) sources(streams []*config.Stream) ([]string, codec.Registry, error) {
-	topics := append(cli.OutputTopics(streams), c.Topic...)
-	slices.Sort(topics)
-	if topics = slices.Compact(topics); len(topics) == 0 {
+	topics := cli.OutputTopics(streams, c.Topic...)
+	if len(topics) == 0 {
 		return nil, nil, cli.UsageError(errors.New("nothing to show: give --streams (LOUVER_STREAMS) or --topic"))
 	}
 	schemas, _, err := cluster.Registries(c.RegistrySettings, streams, true)

@@ -71,14 +71,27 @@ func tellEdits(ctx context.Context, pattern string, read *config.File, hangups <
 	}
 }
 
+// anyStreams reads the streams files of a command that can do without.
+func anyStreams(pattern string) (*config.File, error) {
+	if pattern == "" {
+		return &config.File{}, nil
+	}
+	return cli.LoadStreams(pattern)
+}
+
 // reload serves with a file until ctx ends or serve does. When again is told, it reads the files once more, and serves
 // with these from then on: it ends the work in good order, and begins again. Files that cannot be used, or that
-// contradict what the app has done before, change nothing.
+// contradict what the app has done before, change nothing. Nor does a signal where there are no files.
 func reload(ctx context.Context, again <-chan os.Signal, pattern string, file *config.File, log *zap.Logger,
 	serve func(context.Context, *config.File) error) error {
+	if pattern == "" {
+		go ignore(ctx, again, log)
+		return serve(ctx, file)
+	}
 	var before *config.File // the files that file has replaced; nil if it is the first
 	for {
 		working, end := context.WithCancel(ctx)
+		go tellEdits(working, pattern, file, again, log)
 		done := make(chan error, 1)
 		go func() { done <- serve(working, file) }()
 		next, err := newer(again, done, pattern, file, log)
@@ -94,6 +107,18 @@ func reload(ctx context.Context, again <-chan os.Signal, pattern string, file *c
 			before, file = nil, before
 		default:
 			return err
+		}
+	}
+}
+
+// ignore says of each SIGHUP that there is nothing to read again.
+func ignore(ctx context.Context, again <-chan os.Signal, log *zap.Logger) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again:
+			log.Info("SIGHUP changes nothing: this process reads no streams files")
 		}
 	}
 }

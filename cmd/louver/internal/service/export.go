@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -67,13 +66,11 @@ func (c *ExportCommand) Run(app *cli.App) error {
 		return err
 	}
 	c.Streams = c.Or(c.Streams)
-	file := &config.File{}
-	if c.Streams != "" {
-		if file, err = cli.LoadStreams(c.Streams); err != nil {
-			return err
-		}
+	file, err := anyStreams(c.Streams)
+	if err != nil {
+		return err
 	}
-	if len(c.outputs(file.Streams)) == 0 {
+	if len(cli.OutputTopics(file.Streams, c.Topic...)) == 0 {
 		return cli.UsageError(errors.New("nothing to export: give --streams (LOUVER_STREAMS) or --topic"))
 	}
 	backend, err := cluster.Backend(c.OTLPSettings, app.Build.Version)
@@ -87,30 +84,15 @@ func (c *ExportCommand) Run(app *cli.App) error {
 		return err
 	}
 	defer conn.Close()
-	serve := func(ctx context.Context, streams []*config.Stream) error {
-		return c.export(ctx, app, conn, backend, from, streams)
-	}
-	if c.Streams == "" {
-		go ignore(ctx, again, app.Log)
-		return serve(ctx, nil)
-	}
 	return reload(ctx, again, c.Streams, file, app.Log, func(ctx context.Context, file *config.File) error {
-		go tellEdits(ctx, c.Streams, file, again, app.Log)
-		return serve(ctx, file.Streams)
+		return c.export(ctx, app, conn, backend, from, file.Streams)
 	})
-}
-
-// outputs are the topics to read, each once.
-func (c *ExportCommand) outputs(streams []*config.Stream) []string {
-	all := append(cli.OutputTopics(streams), c.Topic...)
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // export sends until ctx ends.
 func (c *ExportCommand) export(ctx context.Context, app *cli.App, conn *kafkaconn.Conn, backend *export.Backend,
 	from time.Time, streams []*config.Stream) error {
-	names, of := c.outputs(streams), c.Group
+	names, of := cli.OutputTopics(streams, c.Topic...), c.Group
 	if len(names) == 0 {
 		return errors.Join(control.ErrRefused, errors.New("the streams files have no streams any more"))
 	}

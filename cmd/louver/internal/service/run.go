@@ -74,7 +74,6 @@ func (c *RunCommand) Run(app *cli.App) error {
 			Conn:      conn, Remembers: remembers, Log: app.Log,
 			Level: logLevel(app.Level), Version: app.Build.Version, Reach: reach}
 		reach = nil // a broker that has answered before is waited for
-		go tellEdits(ctx, c.Streams, file, again, app.Log)
 		return s.Run(ctx)
 	})
 }
