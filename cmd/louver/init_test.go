@@ -250,7 +250,7 @@ func TestInitTelemetry(t *testing.T) {
 			`#   log.body["ms"] number` + "\n", "#   log.body text\n", "# where: {"},
 		"metrics": {"format: otlp_metrics\n", "user: user.id\n", "value: datapoint.value\n", "where: {metric.name: }\n",
 			"Metrics: battery.level, distance, http.server.request.duration, steps\n",
-			"# Points of distance are totals so far and no events, and are skipped:\n", "datapoint region"},
+			"# Points of distance are totals so far, not events, and are skipped:\n", "datapoint region"},
 	} {
 		for _, encoding := range []string{"binpb", "json"} {
 			record, err := os.ReadFile("../../stream/codec/testdata/otlp/" + signal + "." + encoding)

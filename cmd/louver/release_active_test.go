@@ -164,10 +164,10 @@ func TestReleaseActiveOverDays(t *testing.T) {
 		want string
 	}{
 		{[]string{"--to", "2026-11-21T00:00:00Z"}, ""},
-		{[]string{"--to", "2026-11-21T00:05:00Z"}, "these are 2 days, which cost one user at most ε 3 together"},
-		{[]string{"--to", "2026-11-27T00:00:00Z"}, "these are 7 days, which cost one user at most ε 10.5 together"},
+		{[]string{"--to", "2026-11-21T00:05:00Z"}, "there are 2 days, which together cost one user at most ε 3"},
+		{[]string{"--to", "2026-11-27T00:00:00Z"}, "there are 7 days, which together cost one user at most ε 10.5"},
 		{[]string{"--to", "2026-11-22T00:00:00Z", "--delta", "0.000001", "--json"},
-			"these are 2 days, which cost one user at most ε 12.591604, δ 0.000001 together"},
+			"there are 2 days, which together cost one user at most ε 12.591604, δ 0.000001"},
 	} {
 		got := commandLine(t, "ts,who\n2026-11-20T00:01:00Z,a\n", activeToday(append(c.args, "--epsilon", "1.5")...)...)
 		if got.code != 0 || strings.Count(got.err, "\n") != min(len(c.want), 1) || !strings.Contains(got.err, c.want) {

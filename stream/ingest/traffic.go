@@ -158,7 +158,7 @@ func (t *traffic) look(partitions int) {
 	t.judge("outside all windows", minute.outside, minute.events, manyLate, t.astray(minute))
 	totals := minute.skips[codec.NoDelta]
 	t.judge("that are totals so far", totals, minute.events+totals, 0,
-		printed("%d of %d data points skipped in the last minute: they are totals so far and no events; %s", totals,
+		printed("%d of %d data points skipped in the last minute: they are totals so far, not events; %s", totals,
 			minute.events+totals, wantDeltas))
 	t.judge("beyond the bounds", minute.clamped, counted, manyClamped,
 		printed("%d of %d values beyond the bounds in the last minute", minute.clamped, counted))
@@ -464,7 +464,7 @@ func (t *traffic) unmet(m tally) string {
 		all = append(all, reason{"data points without a number", n})
 	}
 	if n := m.skips[codec.NoDelta]; n > 0 {
-		all = append(all, reason{"points of a sum that are totals so far and no events; " + wantDeltas, n})
+		all = append(all, reason{"points of a sum that are totals so far, not events; " + wantDeltas, n})
 	}
 	for i, c := range t.stream.Input.Where {
 		for why, n := range m.unmet[i] {
@@ -474,11 +474,11 @@ func (t *traffic) unmet(m tally) string {
 			words := ""
 			switch codec.SkipCause(why) {
 			case codec.IsMissing:
-				words = fmt.Sprintf("no field \"%s\", which where looks at%s", c.Field, dotted(t.stream.Input, c.Field))
+				words = fmt.Sprintf("where needs field \"%s\", which is missing%s", c.Field, dotted(t.stream.Input, c.Field))
 			case codec.IsText:
-				words = fmt.Sprintf("field \"%s\" is a text, and where has a number", c.Field)
+				words = fmt.Sprintf("field \"%s\" is a text, but where has a number", c.Field)
 			case codec.IsNumber:
-				words = fmt.Sprintf("field \"%s\" is a number, and where has a text", c.Field)
+				words = fmt.Sprintf("field \"%s\" is a number, but where has a text", c.Field)
 			case codec.IsOther:
 				words = fmt.Sprintf("field \"%s\" is neither a text nor a number", c.Field)
 			default:

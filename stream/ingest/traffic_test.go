@@ -101,8 +101,8 @@ func TestTrafficLines(t *testing.T) {
 			}
 			return []tally{skipped(500, codec.Skip{Why: codec.IsMissing}), skipped(10, codec.Skip{Condition: 1})}
 		}, []string{
-			`1m10s WARN stream web: no events for 1m0s: all 3,060 records of the last minute were skipped (3,000: no field "kind", which where looks at; 60: where wants code: 7)`,
-			`1h1m10s WARN stream web: no events for 1m0s: all 3,060 records of the last minute were skipped (3,000: no field "kind", which where looks at; 60: where wants code: 7)`,
+			`1m10s WARN stream web: no events for 1m0s: all 3,060 records of the last minute were skipped (3,000: where needs field "kind", which is missing; 60: where wants code: 7)`,
+			`1h1m10s WARN stream web: no events for 1m0s: all 3,060 records of the last minute were skipped (3,000: where needs field "kind", which is missing; 60: where wants code: 7)`,
 			`1h11m10s INFO stream web: events count again`,
 		}},
 		{"most skipped", 3, 60, func(minute int) []tally {
@@ -117,7 +117,7 @@ func TestTrafficLines(t *testing.T) {
 			}
 			return []tally{many(20, verdict{})}
 		}, []string{
-			`10s WARN stream web: 5 of 20 data points skipped in the last minute: they are totals so far and no events; ` + wantDeltas,
+			`10s WARN stream web: 5 of 20 data points skipped in the last minute: they are totals so far, not events; ` + wantDeltas,
 			`7m50s INFO stream web: few or no events that are totals so far now`,
 		}},
 		{"somebody else reads", 0, 60, func(int) []tally { return nil }, nil},
@@ -180,7 +180,7 @@ func TestSkippedItemsInWords(t *testing.T) {
 	m := many(30, verdict{rejected: codec.NoUser})
 	m.add(many(1200, verdict{rejected: codec.NoValue}))
 	m.add(many(1300, verdict{rejected: codec.NoDelta}))
-	if got, want := web.unmet(m), `1,300: points of a sum that are totals so far and no events; `+wantDeltas+`; 1,200: data points without a number; 30: no field "usr.id", which says who`; got != want {
+	if got, want := web.unmet(m), `1,300: points of a sum that are totals so far, not events; `+wantDeltas+`; 1,200: data points without a number; 30: no field "usr.id", which says who`; got != want {
 		t.Errorf("%s; want %s", got, want)
 	}
 }

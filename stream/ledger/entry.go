@@ -423,7 +423,7 @@ func (o *Outside) check() error {
 func (v Value) check() error {
 	switch {
 	case v.Value == nil && (v.Raw != nil || v.Band != nil || v.Outside != nil):
-		return errors.New("it says how good a value is that is withheld")
+		return errors.New("it rates a value that is withheld")
 	case v.Clip == nil && v.Outside != nil:
 		return errors.New("it says how many users are outside an interval, and has no interval")
 	case v.Outside != nil:

@@ -359,7 +359,7 @@ func (e *Entry) withhold() error {
 		e.Discovery.Found = nil
 	}
 	if e.Reason == "" && missing {
-		return fmt.Errorf("%s: nothing was drawn for some group, although it is paid", e.Name())
+		return fmt.Errorf("%s: nothing was drawn for some group, although it is paid for", e.Name())
 	}
 	return nil
 }

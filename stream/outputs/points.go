@@ -50,8 +50,8 @@ var (
 		"1 for the quality of the newest value, from public figures alone. All are 0 while the value is withheld or "+
 			"stale, or if no public figure bounds its error.", series, "quality")
 	epsilon = metric("louver.release.epsilon", "",
-		"ε of the newest draw: epsilon of the record. 0 if nothing was drawn. Of a figure on change, a running total "+
-			"or a number of active users it is paid once for many windows. For what one user can have lost, see "+
+		"ε of the newest draw: epsilon of the record. 0 if nothing was drawn. For a figure on change, a running total "+
+			"or a number of active users, it is paid once for many windows. For what one user can have lost, see "+
 			"louver_budget_epsilon_lost.", series)
 	since = metric("louver.release.since.timestamp", seconds,
 		"From when on the newest value of a running total counts, in seconds since 1970.", series)

@@ -60,9 +60,9 @@ func TestContributionsRefused(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{adding("", "lower: 0, upper: 5, step: 1", ""),
 			"input.value: missing; add it, for example value: latency_ms"},
-		{adding("", "lower: 0, upper: 5, step: 1", "    contribution: sum\n"), "or want contribution: count, which needs none"},
+		{adding("", "lower: 0, upper: 5, step: 1", "    contribution: sum\n"), "or contribution: count, which needs none"},
 		{adding(", value: v", "lower: 0, upper: 5, step: 1", "    contribution: count\n"),
-			`input.value: "v", but contribution is count: events are counted, whatever their values; remove it`},
+			`input.value: "v", but contribution is count: events are counted, whatever their values; want it removed`},
 		{adding("", "lower: 0, upper: 5, step: 0.5", "    contribution: count\n"),
 			"bounds.step: 0.5, but contribution is count; want a whole number of events, at least 0"},
 		{adding("", "lower: -1, upper: 5, step: 1", "    contribution: count\n"), "bounds.lower: -1, but"},

@@ -279,10 +279,10 @@ func (s *streamNode) checkTogether() {
 	histogram := func(r *config.Release) bool { return mechanisms.Buckets(r.Mechanism) != nil }
 	switch {
 	case s.Found == nil && len(s.Groups) == 1 && s.Groups[0] == "":
-		v.Refuse("%q, but the stream has no groups; remove it, or want groups", s.Together)
+		v.Refuse("%q, but the stream has no groups; want it removed, or groups", s.Together)
 	case !slices.ContainsFunc(config.All[*config.Release](&s.Stream), histogram):
-		v.Refuse("%q, but no release is a histogram of windows, and nothing else is added up; remove it, or want a "+
-			"release of statistic: histogram without since", s.Together)
+		v.Refuse("%q, but no release is a histogram of windows, and nothing else is added up; want it removed, or "+
+			"a release with statistic: histogram and without since", s.Together)
 	case slices.Contains(s.Groups, s.Together):
 		v.Refuse("%q is one of the groups; want a name that no group has", s.Together)
 	case s.Found == nil:

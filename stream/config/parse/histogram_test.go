@@ -202,13 +202,13 @@ func TestLastAndTogether(t *testing.T) {
 		return strings.Replace(text, "    max_groups:", "    together: "+name+"\n    max_groups:", 1)
 	}
 	for want, text := range map[string]string{
-		`together: "all", but the stream has no groups; remove it, or want groups`: strings.NewReplacer(together,
+		`together: "all", but the stream has no groups; want it removed, or groups`: strings.NewReplacer(together,
 			"    together: all\n", "      group: region\n", "").Replace(withLast()),
 		`together: "all", but no release is a histogram of windows, and nothing else is added up`: strings.Replace(right,
 			"    groups: [eu, us, ap]\n", together, 1),
 		// The distribution so far is no histogram of windows.
-		`together: "all", but no release is a histogram of windows, and nothing else is added up; remove it, or want a ` +
-			`release of statistic: histogram without since`: strings.Replace(withTotals(spread),
+		`together: "all", but no release is a histogram of windows, and nothing else is added up; want it removed, or ` +
+			`a release with statistic: histogram and without since`: strings.Replace(withTotals(spread),
 			"    groups: [eu, us, ap]\n", together, 1),
 		`together: "(other)" is groups.other; want`:    foundTogether("(other)"),
 		`together: "/login" is in groups.always; want`: foundTogether("/login"),

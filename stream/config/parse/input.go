@@ -55,8 +55,8 @@ var inputForm = form.Form{
 			"`.kind`, `.status.code`, `.root`, `.duration_ms`, `.duration_s`; `log.body`, `log.body[\"ms\"]`, " +
 			"`.severity_number`, `.severity_text`, `.event_name`; `metric.name`, `metric.unit`, " +
 			"`metric.aggregation_temporality`, `datapoint.value`; and `scope.name`. What has no user is skipped. Metrics " +
-			"are gauges and sums, and need `where` with `metric.name`. Points of a cumulative sum are totals so far and " +
-			"no events, and are skipped unless `where` asks for `metric.aggregation_temporality`",
+			"are gauges and sums, and need `where` with `metric.name`. Points of a cumulative sum are totals so far, " +
+			"not events, and are skipped unless `where` asks for `metric.aggregation_temporality`",
 		Value: form.Into(form.OneOf(formats()...), func(in *config.Input, v string) { in.Format = v })},
 	{Name: "user", Required: true, Example: "user_id",
 		Meaning: "the field that says whose value it is. Its content is a JSON string or integer. It counts as it " +

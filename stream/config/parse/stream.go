@@ -168,10 +168,10 @@ func (s *streamNode) checkContribution() (ok bool) {
 	in, counts := s.Values["input"], s.Contribution == windows.Count
 	switch {
 	case counts && s.Input.Value != "":
-		refuse(in.Under("value"), "%q, but contribution is count: events are counted, whatever their values; remove it, "+
-			"or want contribution: sum", s.Input.Value)
+		refuse(in.Under("value"), "%q, but contribution is count: events are counted, whatever their values; want it "+
+			"removed, or contribution: sum", s.Input.Value)
 	case !counts && s.Input.Value == "":
-		refuse(in.Under("value"), "missing; %s; or want contribution: count, which needs none", inputForm.Missed("value"))
+		refuse(in.Under("value"), "missing; %s; or contribution: count, which needs none", inputForm.Missed("value"))
 	}
 	if !s.Contribution.Adds() {
 		return ok

@@ -52,8 +52,8 @@ var totalForm = form.Form{
 			"values are more exact",
 		Value: form.Into(form.Duration(time.Second), func(r *releaseNode, v time.Duration) { r.update = v })},
 	{Name: "max_total", Absent: "1 for a count or a histogram; a sum needs it", Only: since, Example: "5",
-		Meaning: "what one user adds in a period at most, in each group. Of users: in how many windows they count; " +
-			"above 1 its unit is `visits`. Of a sum: an amount, of either sign. The noise is proportional to it",
+		Meaning: "what one user adds in a period at most, in each group. For users: in how many windows they count; " +
+			"above 1 its unit is `visits`. For a sum: an amount, of either sign. The noise is proportional to it",
 		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
 			func(r *releaseNode, v decimal.Decimal) { r.maxTotal = &v })},
 }

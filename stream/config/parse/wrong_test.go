@@ -149,7 +149,7 @@ var wrongEdits = []struct{ old, new, want string }{
 			"12: streams[checkout].input.where.span.kind: \"span.kind\"; otlp_logs has no such field; want one of …"},
 	{"format: json\n      user: user_id\n      value: latency_ms\n", "format: otlp_logs\n      user: user.id\n",
 		"8: streams[checkout].input.value: missing; add it, for example value: latency_ms (the field that holds the number, or a " +
-			"text that is one, such as `\"12.30\"`); or want contribution: count, which needs none"},
+			"text that is one, such as `\"12.30\"`); or contribution: count, which needs none"},
 	{"      time: ts\n", "      time: ts\n      where: checkout\n",
 		`13: streams[checkout].input.where: "checkout"; want a mapping of fields and what they must be, for example {type: checkout}`},
 	{"      time: ts\n", "      time: ts\n      where: {$key: a, b..c: 1, d: , e: 007, f: {above: x}, g: {}, h: {not: a, exists: true}}\n",

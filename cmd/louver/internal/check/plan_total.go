@@ -159,8 +159,8 @@ func (p planned) notPure() string {
 	if p.Charge[0].Kind != privacy.ZCDP {
 		return ""
 	}
-	return fmt.Sprintf("It is not ε-private: ρ = ε²/2 is what it costs, which is told in ε for a δ of %s. Beside many "+
-		"other draws it adds less.\n", p.LostDelta)
+	return fmt.Sprintf("It is not ε-private. It costs ρ = ε²/2, and the ε shown is what that comes to for a δ of %s. "+
+		"Beside many other draws it adds less.\n", p.LostDelta)
 }
 
 // epsilons lists the ε to forecast: that of the flags, or the least of two digits with which the error is what the
@@ -197,7 +197,7 @@ func (c *PlanCommand) printTotals(app *cli.App, of config.Total, plans []planned
 		rows = append(rows, row)
 	}
 	if of.Mechanism.Buckets != nil {
-		fmt.Fprintf(&out, "errors are of the number of all %s\n", unit)
+		fmt.Fprintf(&out, "errors are those of the number of all %s\n", unit)
 	}
 	head := []string{"ε", "a user loses in a " + noun, "error after a quarter", "after half", "at the end",
 		"never more than"}
@@ -231,7 +231,7 @@ func (c *PlanCommand) printQuantiles(out io.Writer, width int, noun, unit string
 	}
 	with := ""
 	if c.Users > 0 {
-		with = fmt.Sprintf(", and with %d", c.Users)
+		with = fmt.Sprintf(", and what they are with %d", c.Users)
 	}
 	if _, err := fmt.Fprintf(out, "at the end of the %s, quantiles from it are rough / useful from about this number of "+
 		"%s on%s:\n", noun, unit, with); err != nil {

@@ -131,8 +131,8 @@ func (w *warner) adding(s *config.Stream, x *streamReport) {
 			"the number of events")
 	}
 	if n := len(s.Groups); sums && s.MaxGroups < n {
-		w.at(s.Where, keyOf(s, "max_groups"), "%d of %d groups: events in a user's other groups are in no sum; want %d if "+
-			"all of them should be, at as many times the cost", s.MaxGroups, n, n)
+		w.at(s.Where, keyOf(s, "max_groups"), "%d of %d groups: events in a user's other groups are in no sum; want %d to "+
+			"add up all of them, which costs more in the same proportion", s.MaxGroups, n, n)
 	}
 }
 

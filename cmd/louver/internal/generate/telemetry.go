@@ -180,7 +180,7 @@ func (d *draft) telemetry(topic string, t *telemetry) {
 		note("Metrics: %s", strings.Join(names, ", "))
 		totals := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !t.metrics[name] })
 		if len(totals) > 0 {
-			note("Points of %s are totals so far and no events, and are skipped:", strings.Join(totals, ", "))
+			note("Points of %s are totals so far, not events, and are skipped:", strings.Join(totals, ", "))
 			note("let the SDK or the Collector's cumulativetodelta send differences.")
 		}
 		d.Where = "{metric.name: }"

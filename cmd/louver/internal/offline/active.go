@@ -42,7 +42,7 @@ func (c *ReleaseCommand) active(app *cli.App) error {
 		return cli.UsageError(err)
 	}
 	if d.days > 1 {
-		app.Say("louver: from %s to %s these are %d days, which cost one user at most %s together", stamp(d.schedule.Start),
+		app.Say("louver: from %s to %s there are %d days, which together cost one user at most %s", stamp(d.schedule.Start),
 			stamp(d.schedule.End), d.days, d.all)
 	}
 	bags, err := c.windowed(app, d.schedule)

@@ -53,8 +53,8 @@ func (c *valueFlags) adding(grid *mechanisms.Grid) (*config.Stream, error) {
 			c.Contribution)
 	}
 	if c.counts() && c.Value != "" {
-		return nil, fmt.Errorf("--contribution count with --value %s; want it without: rows are counted, whatever their "+
-			"values, or want --contribution sum", c.Value)
+		return nil, fmt.Errorf("--contribution count with --value %s: rows are counted, whatever their values; want "+
+			"--contribution sum, or no --value", c.Value)
 	}
 	for _, b := range []decimal.Decimal{grid.Lower(), grid.Upper(), grid.Step()} {
 		if c.counts() && (!b.IsInteger() || b.IsNegative()) {
