@@ -20,7 +20,7 @@ func minutely(t *testing.T, releases string, minutes int) *act {
 }
 
 // The quantiles of the users so far share a plot with a logarithmic axis, each with its line. Where one is noise, the
-// plot says which. The heat map tells of the users so far.
+// plot says which. The heat map tells of the users so far. The first quantile stands for the stream.
 func TestQuantilesSoFarShareAPlot(t *testing.T) {
 	a := minutely(t, `      - {name: today, statistic: histogram, since: hour, buckets: {scale: 1}, epsilon: 0.5}
       - {name: p50, statistic: median, from: today}
@@ -58,6 +58,7 @@ func TestQuantilesSoFarShareAPlot(t *testing.T) {
 	})()`, &said, awaited))
 	want(t, "words and marks of the axis", said, []string{"true", "true", "true"})
 	b.shows(".heat .about", "Colour: the share of the users so far.")
+	b.shows(".headline .name", "p50") // and not the number of users of the histogram
 }
 
 // The number of users active now stands beside that of a week ago, and says when noise alone hardly explains the

@@ -7,9 +7,11 @@ import { alarmed, counts, isWatch, kept, readable, sinceOf } from "./figures.js"
 /** How long after the time that is due a figure is late, in seconds. */
 const patience = 10;
 
-/** The release that stands for a stream: the first that is no count and no total, else the first total. */
-export const mainRelease = (stream) => (stream.releases.find((r) => !counts(r.statistic) && !isWatch(r.statistic) && !r.total) ??
-  stream.releases.find((r) => r.total) ?? stream.releases[0])?.release ?? "";
+/** The release that stands for a stream: no count, and of windows, if there is such a one. */
+export const mainRelease = ({ releases: all }) => {
+  const best = all.filter((r) => !counts(r.statistic) && !isWatch(r.statistic));
+  return (best.find((r) => !r.total) ?? best[0] ?? all.find((r) => r.total) ?? all[0])?.release ?? "";
+};
 
 /** The groups that have the release; all groups together may lack it. */
 export const groupsOf = (stream, figures, release, groups = stream.groups) => groups.filter((g) => g !== stream.together || figures.newest(stream.stream, g, release));

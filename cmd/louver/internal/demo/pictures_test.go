@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -84,15 +85,21 @@ func TestPictures(t *testing.T) {
 	})
 	take(both[:1], "overview", "#/", 760, chromedp.WaitVisible(".card .value"))
 	take(both, "compare", "#/s/"+slow.Stream+"/"+slow.Group+"/p50", 900, chromedp.WaitVisible(".windows .pick"),
-		chromedp.Click(".windows tbody tr:nth-child(2) .pick"), chromedp.Click(".windows tbody tr:nth-child(12) .pick"),
+		picks(2), picks(12),
 		chromedp.WaitVisible(".comparison li"), chromedp.Evaluate("scrollTo(0, 0)", nil))
 	take(both, "budget", "#/budget", 560, chromedp.WaitVisible(".budget"))
+}
+
+// picks presses the button of a row of the table of windows. A click with the mouse would miss it where the comparison
+// has just moved the table.
+func picks(row int) chromedp.Action {
+	return chromedp.Evaluate(fmt.Sprintf(`document.querySelector(".windows tbody tr:nth-child(%d) .pick").click()`, row), nil)
 }
 
 // eventful is a demo whose day has its first incident early in the morning, in the region of the last one of the day
 // before. So the picture of the first screen stays with that region. It is slow, because a browser takes its time.
 func eventful() *simulation {
-	s := newSimulation(8 * time.Minute)
+	s := newSimulation(16 * time.Minute)
 	for seed := uint64(1); ; seed++ {
 		tried := simulate.New(simulate.Day(seed))
 		i := tried.Incident(s.begins)

@@ -289,7 +289,7 @@ func (s *simulation) Known() any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return map[string]any{"speed": s.clock.speed, "budget_right_of_100": s.whole(),
-		"users": s.service.Users(), "windows": slices.Clone(s.told), "stream": s.stream.Name,
+		"users": s.service.Users(), "windows": append([]toldWindow{}, s.told...), "stream": s.stream.Name,
 		"releases": s.again.releases(),
 		"epsilons": epsilons, "window_epsilon": json.Number(s.price.Epsilon.String()),
 		"window_right_of_100": json.Number(hundredths(s.price.Guess()))}

@@ -36,6 +36,18 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// A page that is opened before the first window is told of no windows, and not of nothing, which it could not read.
+func TestDemoBeforeTheFirstWindow(t *testing.T) {
+	s := newSimulation(time.Minute)
+	if _, err := s.streams(t.Context(), func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(s.Known())
+	if err != nil || !strings.Contains(string(text), `"windows":[]`) {
+		t.Errorf("%s, %v; want an empty list of windows", text, err)
+	}
+}
+
 // The demo's terminal tells of pages that were found, of all requests and active users with their errors, and of the
 // quantiles so far today.
 func TestFiguresOfOtherStreams(t *testing.T) {
