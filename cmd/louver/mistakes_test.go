@@ -114,7 +114,7 @@ func TestMistakes(t *testing.T) {
 		{"a stage that is none", []string{"run", "--stages", "ingest,publsh"}, cli.ExitUsage, `--stages: "publsh" is `},
 
 		{"no columns", replay(csv), cli.ExitUsage,
-			"--user, --value, --time missing; want the names of these columns of the file"},
+			"--user, --time missing; want the names of these columns of the file"},
 		{"no topic", []string{"replay", csv}, cli.ExitUsage, "missing flags: --topic=TOPIC"},
 		{"a wrong column", replay(csv, "--user", "user", "--value", "bytes", "--time", "time"), cli.ExitInvalid, csv +
 			`:1: user "user" is not in the header; want one of time, client, section, bytes`},

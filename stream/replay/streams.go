@@ -10,6 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/windows"
 )
 
 // Demo says what is in the streams file that `louver demo --csv` runs on, or leaves behind. Bounds are public choices
@@ -27,6 +28,8 @@ type Demo struct {
 	Lower, Upper, Step decimal.Decimal
 	// Epsilon is the most that one user can lose in one window. Required.
 	Epsilon decimal.Decimal
+	// Contribution is what a user counts with. Required. With [windows.Count] the columns have no value.
+	Contribution windows.Policy
 	// Unit is shown with every value. Optional.
 	Unit string
 }
@@ -51,6 +54,9 @@ func (d Demo) Share(part string) (decimal.Decimal, error) {
 	p, err := decimal.NewFromString(part)
 	return d.Epsilon.Mul(p), err
 }
+
+// Totals reports whether the sum of what users count with says something: it is that of all events.
+func (d Demo) Totals() bool { return d.Contribution == windows.Sum || d.Contribution == windows.Count }
 
 // StreamsFor returns a streams file, YAML, for the records that this package makes of a file: a stream for each
 // stretch, in order. Windows have the times of the file. StreamsFor does not check d. Reading the streams file does,

@@ -13,6 +13,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/replay"
+	"github.com/louver/louver/windows"
 )
 
 // load parses a streams file and returns its one stream with its decoder.
@@ -44,7 +45,7 @@ func surveyed(groups ...string) *replay.Survey {
 }
 
 func demo(s *replay.Survey) replay.Demo {
-	return replay.Demo{Name: "demo", Columns: columns, Survey: s,
+	return replay.Demo{Name: "demo", Columns: columns, Survey: s, Contribution: windows.Last,
 		Upper: decimal.NewFromInt(100000), Step: decimal.NewFromInt(1), Epsilon: decimal.NewFromInt(1)}
 }
 
@@ -103,7 +104,8 @@ func TestStreamsForStretches(t *testing.T) {
 
 func TestStreamsForOptions(t *testing.T) {
 	groups := []string{"a: b", `"`, "${HOME}", "$", "é#", "- x", "null", "7", "{{.}}", "\\n"}
-	s, _ := load(t, replay.Demo{Name: "demo", Columns: columns, Survey: surveyed(groups...), Unit: "µs: #",
+	s, _ := load(t, replay.Demo{Name: "demo", Columns: columns, Survey: surveyed(groups...),
+		Contribution: windows.Last, Unit: "µs: #",
 		Lower: decimal.NewFromInt(-5), Upper: decimal.RequireFromString("0.3"), Step: decimal.RequireFromString("0.1"),
 		Epsilon: decimal.RequireFromString("0.25")})
 	if s.Grid.Last() != 53 || s.Grid.Value(0).String() != "-5" || s.Unit != "µs: #" ||

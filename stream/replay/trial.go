@@ -28,14 +28,16 @@ type Rejected struct {
 
 // NewTrial returns a trial of a file's records.
 func NewTrial(c Columns) (*Trial, error) {
-	// Values beyond the bounds are not rejected, so any bounds will do.
-	grid, err := mechanisms.NewGrid(decimal.Zero, decimal.New(1, 0), decimal.New(1, 0))
-	if err != nil {
-		return nil, err
+	spec := codec.Spec{Format: "json", User: c.User, Value: c.Value, Time: c.Time, MaxFuture: config.DefaultMaxFuture}
+	if c.Value != "" {
+		// Values beyond the bounds are not rejected, so any bounds will do.
+		grid, err := mechanisms.NewGrid(decimal.Zero, decimal.New(1, 0), decimal.New(1, 0))
+		if err != nil {
+			return nil, err
+		}
+		spec.Grid = grid
 	}
-	decoder, err := codec.New(codec.Spec{
-		Format: "json", User: c.User, Value: c.Value, Time: c.Time, MaxFuture: config.DefaultMaxFuture, Grid: grid,
-	})
+	decoder, err := codec.New(spec)
 	return &Trial{decoder: decoder}, err
 }
 

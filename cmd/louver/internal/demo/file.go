@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shopspring/decimal"
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
@@ -26,6 +27,7 @@ import (
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/replay"
 	"github.com/louver/louver/stream/web"
+	"github.com/louver/louver/windows"
 )
 
 // fileFlags choose the file that a demo shows, and how.
@@ -37,9 +39,11 @@ type fileFlags struct {
 	Window  time.Duration `placeholder:"DURATION" help:"Length of a window of the file, for example 3h. Absent: chosen to give a few dozen windows."`
 	Epsilon cli.Number    `default:"4" placeholder:"E" help:"The most ε that one user of the file can lose in one window, all figures together."`
 	Lower   cli.Number    `default:"0" placeholder:"X" help:"Lower bound of the file's values. Bounds are public: choose them without looking at the data."`
-	Upper   cli.Number    `default:"1000000" placeholder:"X" help:"Upper bound of the file's values."`
+	Upper   *cli.Number   `placeholder:"X" help:"Upper bound of the file's values. Default: 1000000, or 100 if events are counted."`
 	Step    cli.Number    `default:"1" placeholder:"X" help:"Distance between values that can be released."`
 	Unit    string        `placeholder:"UNIT" help:"Unit of the file's values."`
+
+	Contribution string `default:"last" enum:"first,last,min,max,random,sum,count,mean" placeholder:"NAME" help:"What a user counts with in a window: the first, last, min, max or random value, or the sum, mean or count of all. The bounds are those of this."`
 }
 
 // fileScene is the scene of a file. All events are sent before the stages start. So none is late, in any order, and
@@ -47,6 +51,7 @@ type fileFlags struct {
 type fileScene struct {
 	fileFlags
 	columns replay.Columns
+	upper   decimal.Decimal
 	options replay.Options
 	survey  *replay.Survey
 	inputs  []string // topics of the stretches
@@ -62,9 +67,20 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 			"shows windows. For a file without times: louver release %[1]s --statistic median --value COLUMN --lower "+
 			"X --upper X --step X --epsilon 1", f.CSV))
 	}
-	s := &fileScene{fileFlags: f}
+	count := f.Contribution == string(windows.Count)
+	if count && f.Value != "" {
+		return nil, cli.UsageError(fmt.Errorf("--value %s with --contribution count, which counts events whatever "+
+			"their values; want --contribution sum, or no --value", f.Value))
+	}
+	s := &fileScene{fileFlags: f, upper: decimal.NewFromInt(1_000_000)}
+	switch {
+	case f.Upper != nil:
+		s.upper = f.Upper.Decimal
+	case count:
+		s.upper = decimal.NewFromInt(100)
+	}
 	var err error
-	if s.columns, err = f.Columns(); err != nil {
+	if s.columns, err = f.FileColumns.Columns(!count); err != nil {
 		return nil, err
 	}
 	if s.options.Delimiter, err = f.Rune(); err != nil {
@@ -81,8 +97,13 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 
 // check refuses flags that need a file if there is none.
 func (f fileFlags) check() error {
+	adds := f.Contribution
+	if adds == string(windows.Last) { // as without the flag
+		adds = ""
+	}
 	for _, c := range []struct{ flag, value string }{{"--user", f.User}, {"--value", f.Value}, {"--time", f.Time},
-		{"--group", f.Group}, {"--unit", f.Unit}, {"--zone", f.Zone}, {"--dates", f.Dates}} {
+		{"--group", f.Group}, {"--unit", f.Unit}, {"--zone", f.Zone}, {"--dates", f.Dates},
+		{"--contribution", adds}} {
 		if c.value != "" {
 			return cli.UsageError(fmt.Errorf("%s %q without --csv; want --csv FILE too", c.flag, c.value))
 		}
@@ -103,7 +124,7 @@ func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.St
 		return nil, feed.FileError(fmt.Errorf("%s:%d: %s, and no other line can be used either; want other columns",
 			s.CSV, r[0].First, feed.Meaning(r[0].Reason, s.columns)))
 	}
-	if _, err := mechanisms.NewGrid(s.Lower.Decimal, s.Upper.Decimal, s.Step.Decimal); err != nil {
+	if _, err := mechanisms.NewGrid(s.Lower.Decimal, s.upper, s.Step.Decimal); err != nil {
 		return nil, cli.UsageError(err)
 	}
 	if !s.Epsilon.IsPositive() {
@@ -126,7 +147,8 @@ func (s *fileScene) streams(ctx context.Context, say func(string)) ([]*config.St
 // file says which streams file is for the file.
 func (s *fileScene) file(name string, oneTopic bool) replay.Demo {
 	return replay.Demo{Name: name, OneTopic: oneTopic, Columns: s.columns, Survey: s.survey, Lower: s.Lower.Decimal,
-		Upper: s.Upper.Decimal, Step: s.Step.Decimal, Epsilon: s.Epsilon.Decimal, Unit: s.Unit}
+		Upper: s.upper, Step: s.Step.Decimal, Contribution: windows.Policy(s.Contribution), Epsilon: s.Epsilon.Decimal,
+		Unit: s.Unit}
 }
 
 // next is a finished streams file for the file, and how to run it.
@@ -222,7 +244,14 @@ func (s *fileScene) open(say func(string), doing string) (*replay.File, io.Close
 }
 
 func (s *fileScene) text() sceneText {
-	title := fmt.Sprintf("Louver demo: %s of each %s", s.columns.Value, s.columns.User)
+	value := s.columns.Value
+	switch s.Contribution {
+	case string(windows.Count):
+		value = "events"
+	case string(windows.Sum), string(windows.Mean):
+		value = s.Contribution + " of " + value
+	}
+	title := fmt.Sprintf("Louver demo: %s of each %s", value, s.columns.User)
 	if s.columns.Group != "" {
 		title += " by " + s.columns.Group
 	}
@@ -269,7 +298,7 @@ func (s *fileScene) news(p picture, _ time.Time) (text string, alarm bool) {
 		}
 		return fmt.Sprintf("Too few users. Try %sa longer --window or a larger --epsilon.", fewer), true
 	}
-	bounds := fmt.Sprintf("%s … %s", s.Lower, s.Upper)
+	bounds := fmt.Sprintf("%s … %s", s.Lower, s.upper)
 	users := map[string]outputs.Record{}
 	for _, r := range p.records {
 		if r.Statistic == "count" {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/cmd/louver/internal/feed"
@@ -141,6 +143,60 @@ func TestDemoFile(t *testing.T) {
 	}
 }
 
+// Where contributions add up, a demo at a huge ε shows the sum of all events of a window, cut to the bounds of a user.
+func TestDemoFileAddsUp(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("u,v,t\n")
+	first := time.Date(2001, 2, 3, 4, 0, 0, 0, time.UTC)
+	events, amounts := map[string]map[int]int{}, map[string]map[int]int{} // by the end of a window and the user
+	for i := range 2000 {
+		at := first.Add(time.Duration(i) * 7 * time.Second)
+		fmt.Fprintf(&text, "u%d,%d,%s\n", i*i%23, i%9, at.Format(time.RFC3339))
+		end := at.Truncate(time.Hour).Add(time.Hour).Format(time.RFC3339)
+		if events[end] == nil {
+			events[end], amounts[end] = map[int]int{}, map[int]int{}
+		}
+		events[end][i*i%23]++
+		amounts[end][i*i%23] += i % 9
+	}
+	path := clitest.File(t, "f.csv", text.String())
+	for _, c := range []struct {
+		flags []string
+		of    map[string]map[int]int
+		upper int
+	}{{[]string{"--contribution", "count"}, events, 100},
+		{[]string{"--contribution", "count", "--upper", "40"}, events, 40},
+		{[]string{"--contribution", "sum", "--value", "v"}, amounts, 1_000_000}} {
+		program := cli.Program{Commands: func() any {
+			return &struct {
+				Demo Command `cmd:""`
+			}{}
+		}}
+		var out, errOut bytes.Buffer
+		code := program.Execute(t.Context(), append([]string{"demo", "--csv", path, "--user", "u", "--time", "t",
+			"--window", "1h", "--epsilon", "10000000", "--http-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"},
+			c.flags...), strings.NewReader(""), &out, &errOut)
+		totals := 0
+		for _, line := range strings.Split(out.String(), "\n") {
+			f := strings.Fields(line)
+			if len(f) < 3 || f[1] != "demo/total" {
+				continue
+			}
+			totals++
+			want := 0
+			for _, n := range c.of[f[0]] {
+				want += min(n, c.upper)
+			}
+			if f[2] != strconv.Itoa(want) {
+				t.Errorf("%s: %s; want %d", c.flags, line, want)
+			}
+		}
+		if code != cli.ExitDone || totals != len(c.of) {
+			t.Errorf("%s: exit code %d, %d totals, want %d\n%s", c.flags, code, totals, len(c.of), errOut.String())
+		}
+	}
+}
+
 // What the demo of a file leaves behind is a streams file that is right, with the demo's windows, and commands whose
 // words a shell takes for what they are.
 func TestDemoFileLeavesAStreamsFile(t *testing.T) {
@@ -154,7 +210,7 @@ func TestDemoFileLeavesAStreamsFile(t *testing.T) {
 	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "It's two.csv", text.String()),
 		FileColumns:   feed.FileColumns{User: "who", Value: "what (ms)", Time: "when"},
 		DelimiterFlag: feed.DelimiterFlag{Delimiter: ","}, Epsilon: decimalNumber(t, "4"), Lower: decimalNumber(t, "0"),
-		Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
+		Upper: new(decimalNumber(t, "10")), Contribution: "last", Step: decimalNumber(t, "1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +256,7 @@ func TestDemoFileOfStretches(t *testing.T) {
 	s, err := newFileScene(fileFlags{CSV: clitest.File(t, "two.csv", text.String()),
 		FileColumns:   feed.FileColumns{User: "who", Value: "what", Time: "when", Group: "where"},
 		DelimiterFlag: feed.DelimiterFlag{Delimiter: ","}, Epsilon: decimalNumber(t, "4"), Lower: decimalNumber(t, "0"),
-		Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
+		Upper: new(decimalNumber(t, "10")), Contribution: "last", Step: decimalNumber(t, "1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +298,8 @@ func TestDemoFileLeftOut(t *testing.T) {
 		s, err := newFileScene(fileFlags{CSV: clitest.File(t, "f.csv", "u,v,t\na,1,2015-05-17\nb,,2015-05-18\n"+
 			"c,3,2015-05-19\nd,3,\n"), FileColumns: feed.FileColumns{User: "u", Value: "v", Time: "t"},
 			DelimiterFlag: feed.DelimiterFlag{Delimiter: ","}, TimesFlags: feed.TimesFlags{Zone: zone},
-			Epsilon: decimalNumber(t, "4"), Upper: decimalNumber(t, "10"), Step: decimalNumber(t, "1")})
+			Epsilon: decimalNumber(t, "4"), Upper: new(decimalNumber(t, "10")), Contribution: "last",
+			Step: decimalNumber(t, "1")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,7 +321,7 @@ func TestDemoFileLeftOut(t *testing.T) {
 
 // What is said of values beyond the bounds comes from released counts, where they are more than their noise.
 func TestDemoFileNews(t *testing.T) {
-	s := &fileScene{fileFlags: fileFlags{Lower: decimalNumber(t, "0"), Upper: decimalNumber(t, "100")}}
+	s := &fileScene{fileFlags: fileFlags{Lower: decimalNumber(t, "0")}, upper: decimal.NewFromInt(100)}
 	count := func(statistic, value, quality string) outputs.Record {
 		v, noise := json.Number(value), json.Number("7")
 		return outputs.Record{Statistic: statistic, Value: &v, Error95: &noise, Quality: record.Quality(quality)}

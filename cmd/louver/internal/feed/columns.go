@@ -26,11 +26,11 @@ type FileColumns struct {
 	Group string `placeholder:"COLUMN" help:"Column of the group, if there are groups."`
 }
 
-// Columns returns the columns that the flags name.
-func (c FileColumns) Columns() (replay.Columns, error) {
+// Columns returns the columns that the flags name. Without values only events are counted.
+func (c FileColumns) Columns(values bool) (replay.Columns, error) {
 	var missing []string
 	for _, f := range []struct{ flag, value string }{{"--user", c.User}, {"--value", c.Value}, {"--time", c.Time}} {
-		if f.value == "" {
+		if f.value == "" && (values || f.flag != "--value") {
 			missing = append(missing, f.flag)
 		}
 	}

@@ -55,6 +55,8 @@ some of them, it says which lines and why.
   louver replay requests.csv --topic web --user client --value bytes \
     --time time --group section
 
+Without --value, records have no number: in a stream with "contribution: count" a user counts with how many they send.
+
 Events keep their times. A stream with "start: now" counts only what happens from now on: for old events give it a start
 before them, or move them with --from now --speed X. These two read a file once beforehand, to see which event is the
 first. If a file is not in order, --speed also holds it in memory, to sort it. Standard input cannot be read twice:
@@ -92,7 +94,7 @@ func (c *ReplayCommand) Run(app *cli.App) error {
 
 // choices reads the flags.
 func (c *ReplayCommand) choices() (columns replay.Columns, o replay.Options, err error) {
-	if columns, err = c.Columns(); err != nil {
+	if columns, err = c.Columns(false); err != nil {
 		return columns, o, err
 	}
 	columns.Keep = c.Keep
@@ -257,6 +259,9 @@ func (j *replaying) tell() error {
 	}
 	text := fmt.Sprintf("# %s This input, in a stream of a streams file, reads them:\ninput:\n  %s\n", sent,
 		strings.ReplaceAll(strings.TrimSpace(j.columns.Input(c.Topic)), "\n", "\n  "))
+	if j.columns.Value == "" {
+		text += "# contribution: count   the events have no value, so a user counts with how many they send.\n"
+	}
 	if j.columns.Group != "" {
 		text += fmt.Sprintf("# groups: [...]   list the names in %s that you want figures for. The list is public.\n",
 			j.columns.Group)
