@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 )
 
 // Account adds up the charges of one budget. They may come in any order.
@@ -384,18 +385,21 @@ func (a *Account) SpentIn(from, to int64) Spending {
 	return a.filter.bound(a.between(from, to, "", nil))
 }
 
-// Mixed reports whether a stream has charges with an end in (from, to], in Unix nanoseconds, that differ in their costs
-// or caps. Then a stretch of time with some of these and some to come may cost more than either alone.
+// Mixed reports whether a stream has charges under several caps of one lane with an end in (from, to], in Unix
+// nanoseconds, because its users were counted anew. Then a stretch of time with some of these and some to come may cost
+// more than either alone. Lanes that differ behind a slash alone are one: they are instances of one figure.
 func (a *Account) Mixed(from, to int64) bool {
-	seen := map[string]bool{}
+	seen := map[[2]string]bool{}
 	for _, k := range a.all() {
-		if k.upTo(to) == k.upTo(from) {
+		if k.cap.none() || k.upTo(to) == k.upTo(from) {
 			continue
 		}
-		if seen[k.stream] {
+		figure, _, _ := strings.Cut(k.cap.Lane, "/")
+		lane := [2]string{k.stream, figure}
+		if seen[lane] {
 			return true
 		}
-		seen[k.stream] = true
+		seen[lane] = true
 	}
 	return false
 }

@@ -88,6 +88,22 @@ func (a *Account) Used(stream, lane string, price []Item, at int64, plus ...Char
 	return windows
 }
 
+// Charged lists what is charged with an end in (from, to], and what was held in that time: each cost once, with how
+// often one person is charged it.
+func (a *Account) Charged(from, to int64) []Item { return merged(a.itemsIn(from, to, "", nil)) }
+
+// Among reports whether items are among others, each as often at most. Then they cost no more, however costs add up.
+func Among(items, others []Item) bool {
+	most := merged(others)
+	for _, i := range merged(items) {
+		at, found := slices.BinarySearchFunc(most, i, func(a, b Item) int { return compare(a.Promise, b.Promise) })
+		if !found || most[at].Times < i.Times {
+			return false
+		}
+	}
+	return true
+}
+
 // itemsIn lists what is charged from one moment to another, for the choice of an order. Of windows under a cap it takes
 // the first ones as if they were the dearest: every order gives a valid bound.
 func (a *Account) itemsIn(from, to int64, stream string, plus []Charge) (items []Item) {

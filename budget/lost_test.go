@@ -120,3 +120,48 @@ func TestGuess(t *testing.T) {
 		t.Errorf("without a bound: %g; want 1", got)
 	}
 }
+
+// Items are among others if each cost is there as often at least, in whatever order and however they are split.
+func TestAmong(t *testing.T) {
+	one := func(epsilon string, times int64) Item {
+		return Item{privacy.NewPure(decimal.RequireFromString(epsilon)), times}
+	}
+	most := []Item{one("0.2", 1), one("0.1", 3), one("0.2", 1)}
+	for _, c := range []struct {
+		items []Item
+		want  bool
+	}{{nil, true}, {[]Item{one("0.1", 1), one("0.1", 2)}, true}, {[]Item{one("0.2", 2), one("0.1", 3)}, true},
+		{[]Item{one("0.1", 4)}, false}, {[]Item{one("0.2", 3)}, false}, {[]Item{one("0.05", 1)}, false}} {
+		if Among(c.items, most) != c.want {
+			t.Errorf("%v among %v: want %t", c.items, most, c.want)
+		}
+	}
+}
+
+// What is charged for a stream's windows and for its discovery, or its active users, is no mixture. Users who are
+// counted anew are one.
+func TestMixed(t *testing.T) {
+	price := []Item{{privacy.NewPure(decimal.RequireFromString("0.1")), 1}}
+	capped := func(lane string, era int64) Cap { return Cap{Count: 1, Per: time.Hour, Lane: lane, Era: era} }
+	for name, c := range map[string]struct {
+		caps []Cap
+		want bool
+	}{
+		"windows and a discovery":        {[]Cap{{}, capped("daily", 0)}, false},
+		"windows and active users":       {[]Cap{capped("", 0), capped("active/1", 0)}, false},
+		"users who are counted anew":     {[]Cap{capped("", 0), capped("", 1)}, true},
+		"active users, counted anew":     {[]Cap{{}, capped("active/1", 0), capped("active/2", 9)}, true},
+		"two figures of the same stream": {[]Cap{capped("active/1", 0), capped("seen/1", 0)}, false},
+	} {
+		a := NewAccount(Limit{Epsilon: decimal.NewFromInt(9), Per: time.Hour})
+		for i, limit := range c.caps {
+			a.Add(Charge{Stream: "s", End: int64(i + 1), Cap: limit, Items: price})
+		}
+		if got := a.Mixed(0, 9); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+		if a.Mixed(9, 99) {
+			t.Errorf("%s: a mixture after all charges", name)
+		}
+	}
+}

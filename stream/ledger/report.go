@@ -51,7 +51,9 @@ type BudgetReport struct {
 	EpsilonDay *number `json:"epsilon_last_day,omitempty"`
 	// EpsilonDayLost is what one person can have lost by these windows.
 	EpsilonDayLost *number `json:"epsilon_lost_last_day,omitempty"`
-	// MixedDay says that these windows are not all alike for each stream: see [budget.Account.Mixed].
+	// ChargedDay is what they were charged, and nil if that is not known.
+	ChargedDay []budget.Item `json:"-"`
+	// MixedDay says that these windows have several caps in one stream: see [budget.Account.Mixed].
 	MixedDay bool `json:"-"`
 	// WindowsLeft is how many windows of the stream the rest of the budget would pay. For a budget it is the least of
 	// its streams' numbers.
@@ -166,7 +168,7 @@ func budgetReport(a *budget.Account, name, stream string, at time.Time, runway b
 	if stream == "" {
 		day := now - int64(24*time.Hour)
 		f.EpsilonDay, f.MixedDay = optional(epsilon(a.SpentIn(day, now))), a.Mixed(day, now)
-		f.EpsilonDayLost = optional(epsilon(a.LostIn("", day, now)))
+		f.EpsilonDayLost, f.ChargedDay = optional(epsilon(a.LostIn("", day, now))), a.Charged(day, now)
 	}
 	if runway.ExhaustedAt != 0 {
 		exhausted := record.Whole(time.Unix(0, runway.ExhaustedAt))
@@ -319,6 +321,6 @@ func (b *BudgetReport) fallShort(f record.Value) {
 	if f.LossFields != nil {
 		b.EpsilonLost, b.WindowsUsed = optional(record.Read(f.BudgetLost)), f.WindowsUsed
 	}
-	b.EpsilonTotal, b.EpsilonTotalLost, b.EpsilonDay, b.EpsilonDayLost = nil, nil, nil, nil
+	b.EpsilonTotal, b.EpsilonTotalLost, b.EpsilonDay, b.EpsilonDayLost, b.ChargedDay = nil, nil, nil, nil, nil
 	b.WindowsLeft, b.ExhaustedAt, b.Returns = f.BudgetLeft, nil, []Return{}
 }

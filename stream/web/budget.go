@@ -15,6 +15,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/record"
@@ -104,9 +105,16 @@ func (k *reports) refresh() error {
 	return nil
 }
 
-// lastDay returns what one person can have lost by the windows of a budget that ended in the last 24 hours; nil if that
-// is not known.
-func (k *reports) lastDay(b *config.Budget) (*decimal.Decimal, error) {
+// lastDay is what one person can have lost by the windows of a budget that ended in the last 24 hours. partial says that
+// not all of them are known, so the newest record's word is taken.
+type lastDay struct {
+	lost    decimal.Decimal
+	partial bool
+}
+
+// lastDay returns what the books say of the last day of a budget that pays for streams; nil if that is not known, or if
+// the definitions bound all that was charged.
+func (k *reports) lastDay(pays cost.Payer) (*lastDay, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := k.refresh(); err != nil {
@@ -114,11 +122,13 @@ func (k *reports) lastDay(b *config.Budget) (*decimal.Decimal, error) {
 	}
 	for _, of := range k.last.Budgets {
 		switch {
-		case of.Budget != b.Name:
+		case of.Budget != pays.Name:
+		case of.EpsilonDayLost != nil && pays.Covers(of.ChargedDay):
+			return nil, nil
 		case of.EpsilonDayLost != nil:
-			return &of.EpsilonDayLost.Decimal, nil
-		case of.EpsilonLost != nil && b.Per == 24*time.Hour: // published with the newest figure
-			return &of.EpsilonLost.Decimal, nil
+			return &lastDay{of.EpsilonDayLost.Decimal, false}, nil
+		case of.EpsilonLost != nil && pays.Per == 24*time.Hour: // published with the newest figure
+			return &lastDay{of.EpsilonLost.Decimal, true}, nil
 		}
 	}
 	return nil, nil

@@ -61,6 +61,25 @@ func TestBudgetWithAWatch(t *testing.T) {
 	}
 }
 
+// A quantile of the distribution so far costs nothing and has no instances: those are of the distribution.
+func TestBudgetLeavesOutWhatIsComputed(t *testing.T) {
+	a := minutely(t, `      - {name: today, statistic: histogram, since: hour, buckets: {scale: 1}, epsilon: 0.5}
+      - {name: p50, statistic: median, from: today}
+`, 2)
+	for _, name := range []string{"today", "p50"} {
+		a.instance("checkout-latency", "eu", name, 0, func(r map[string]any) {
+			r["instance"], r["since"], r["final"] = 1, a.end(-1), false
+			if name == "p50" {
+				r["epsilon"], r["from"] = 0, "today"
+			}
+		})
+	}
+	all, err := a.store.instances(a.streams[0])
+	if err != nil || len(all) != 1 || len(all["today"]) != 1 {
+		t.Errorf("%v: instances of %v; want one of today", err, all)
+	}
+}
+
 // The same with releases on change, with others and without. Their instances end in two windows and go on in the next.
 func TestBudgetOnChange(t *testing.T) {
 	const calm = "{name: calm, statistic: median, epsilon: 0.1, publish: on_change, tolerance: 0.1, watch_epsilon: " +

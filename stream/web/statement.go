@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/munnerz/goautoneg"
-	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/codec"
@@ -62,11 +61,11 @@ func (a statements) answer(w http.ResponseWriter, r *http.Request) error {
 	all := []statement{}
 	for _, s := range a.streams {
 		if len(want.streams) == 0 || slices.Contains(want.streams, s.Name) {
-			held, err := a.reports.lastDay(s.Budget)
+			x, err := a.statement(s)
 			if err != nil {
 				return err
 			}
-			all = append(all, a.statement(s, held))
+			all = append(all, x)
 		}
 	}
 	if len(all) == 0 && len(want.streams) > 0 {
@@ -83,22 +82,29 @@ func (a statements) answer(w http.ResponseWriter, r *http.Request) error {
 	}{all})
 }
 
-// statement says what a stream can reveal. held is what the books say of the last 24 hours, or nil.
-func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement {
+// statement says what a stream can reveal.
+func (a statements) statement(s *config.Stream) (statement, error) {
 	b, now := s.Budget, a.now()
 	file := &config.File{Streams: a.streams}
 	pays, of := file.Payer(b, now), s.Cost(now)
+	held, err := a.reports.lastDay(pays)
+	if err != nil {
+		return statement{}, err
+	}
 	all := statement{Stream: s.Name, Losses: []loss{}}
 	all.Losses = append(all.Losses, ofWindows(s, pays, of)...)
 	all.Losses = append(all.Losses, beside(s)...)
 	const anyOf = "that person is in any of them"
 	day := pays.InAnyDay()
-	if held != nil && !day.Unbounded && held.GreaterThan(day.Epsilon) {
+	if held != nil && !day.Unbounded && held.lost.GreaterThan(day.Epsilon) {
+		why := ": former definitions, or users who were counted anew, cost more"
+		if held.partial {
+			why = ""
+		}
 		text := fmt.Sprintf("By the newest definitions one person loses at most %s in any 24 h, counting the windows "+
-			"that end in it. Those that ended in the last 24 h cost at most %%s: former definitions, or users who "+
-			"were counted anew, cost more.", day.ForReaders())
+			"that end in it. Those that ended in the last 24 h cost at most %%s%s.", day.ForReaders(), why)
 		all.Losses = append(all.Losses,
-			newLoss("day", 0, "24h", cost.Loss{Spending: budget.Spending{Epsilon: *held, Delta: day.Delta}},
+			newLoss("day", 0, "24h", cost.Loss{Spending: budget.Spending{Epsilon: held.lost, Delta: day.Delta}},
 				text, anyOf))
 	} else {
 		all.Losses = append(all.Losses, newLoss("day", 0, "24h", day,
@@ -118,10 +124,11 @@ func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement
 			partly = ", and counts up to twice in a window or period that also holds other things of that person"
 		}
 		all.Losses = append(all.Losses,
-			newLoss("budget", 0, per, limit, "The windows that end in any "+per+" cost one person at most %s.", anyOf),
+			newLoss("budget", 0, per, limit, fmt.Sprintf("The windows that end in any %s cost one person at most %%s.",
+				config.Period(b.Per)), anyOf),
 			newLoss("stretch", stretch.Windows, per, stretch.Lost,
 				fmt.Sprintf("What one person does in any %s falls into up to %d windows%s. Together%s they cost at "+
-					"most %%s.", per, stretch.Windows, partly, later), "that person did any of it"))
+					"most %%s.", config.Period(b.Per), stretch.Windows, partly, later), "that person did any of it"))
 	}
 	for _, shared := range cost.InCommon(a.payers(now)) {
 		if shared.Topic == s.Input.Topic {
@@ -131,7 +138,7 @@ func (a statements) statement(s *config.Stream, held *decimal.Decimal) statement
 				"that person is in any of their windows"))
 		}
 	}
-	return all
+	return all, nil
 }
 
 // payers returns the budgets of all streams.

@@ -203,6 +203,40 @@ streams:
 			"anew, cost more.")
 }
 
+// While a watch is armed, books with a δ add up by the order of the limit, which is far more than a few charges cost.
+// That is no sign of a former definition, and nobody loses so much.
+func TestStatementOfAWatch(t *testing.T) {
+	streams := parsed(t, `version: 1
+streams:
+  - name: watched
+    input: {topic: in, user: user, value: ms}
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, grace: 10s}
+    releases: [{name: users, statistic: count, epsilon: 0.1}]
+    watches: [{name: many, above: 50, users: 10, epsilon: 0.1, at_most: 2, hold: 1h, false_alarms: {at_most: 0.05, per: 30d}}]
+    output: {topic: watched.private}
+    budget: {epsilon: 100, delta: 0.000000001, per: 7d}
+`)
+	w, books := newWorld(t, 1<<20), ledger.NewBooks()
+	for i := 24; i > 0; i-- {
+		end := epoch.Add(-time.Duration(i-1) * time.Hour)
+		w.watched(books, streams[0], end.Add(-time.Hour), end, func(*ledger.Entry) bool { return false })
+	}
+	day := ledger.NewReport(books, epoch).Budgets[0].EpsilonDayLost
+	got := ask(t, served(w, streams, epoch), "/api/v1/statement")
+	pays := (&config.File{Streams: streams}).Payer(streams[0].Budget, epoch).InAnyDay()
+	if day == nil || !day.GreaterThan(pays.Epsilon) {
+		t.Fatalf("the books count ε %v and the definitions allow %s: nothing is tested", day, pays)
+	}
+	if strings.Contains(got, "former definitions") ||
+		!strings.Contains(got, fmt.Sprintf("In any 24 h one person loses at most %s,", pays.ForReaders())) {
+		t.Errorf("the books count ε %s:\n%s", day, got)
+	}
+	if !strings.Contains(got, "The windows that end in any 7d cost") || strings.Contains(got, "any 168h") {
+		t.Errorf("the period is 7d in the file:\n%s", got)
+	}
+}
+
 // Who asks for HTML gets the same in plain words. Programs get JSON, as before, and nothing of a file is taken for
 // HTML.
 func TestStatementForPeople(t *testing.T) {

@@ -151,7 +151,7 @@ func (s *Store) Add(m outputs.Message, r outputs.Record) {
 	e := s.series[key]
 	if e == nil {
 		e = &series{stream: r.Stream, group: r.Group, release: r.Release, watch: r.Held(),
-			discovery: f.finding != nil, other: r.Other, together: r.Together,
+			computed: r.From != "", discovery: f.finding != nil, other: r.Other, together: r.Together,
 			rollup: r.Windows != nil || r.Together}
 		s.series[key] = e
 	}
@@ -254,6 +254,7 @@ func (s *Store) each(f func(*series)) {
 type series struct {
 	stream, group, release string
 	watch                  bool // of a figure with instances: the records do not say whether windows were paid
+	computed               bool // from a histogram, at no cost: instances are those of the histogram
 	discovery              bool // the records say what a discovery found, and are no values of windows
 	other                  bool // the group is everybody whose groups are not found
 	together               bool // the group is all groups together

@@ -29,7 +29,7 @@ func (s *Store) instances(of *config.Stream) (map[string][]ledger.PublishedInsta
 	defer s.mu.RUnlock()
 	all := map[string]*watched{}
 	for _, e := range s.series {
-		if !e.watch || e.stream != of.Name {
+		if !e.watch || e.computed || e.stream != of.Name {
 			continue
 		}
 		if all[e.release] == nil {

@@ -144,8 +144,17 @@ func (p Payer) InAnyPeriod() Loss {
 }
 
 func (p Payer) inAny(stretch time.Duration) Loss {
+	return p.paid(Of(p.Limit, p.itemsInAny(stretch)), p.Periods(stretch))
+}
+
+// Covers reports whether InAnyDay bounds what was charged for the windows of a day: nothing was charged that is not in
+// these definitions, and nothing more often. The books may count more for it all the same. While they hold watches, or
+// figures on change, they keep to the order of the limit, and InAnyDay has an order of its own.
+func (p Payer) Covers(charged []budget.Item) bool { return budget.Among(charged, p.itemsInAny(aDay)) }
+
+// itemsInAny are what the windows that end in any stretch of time cost, with as many watches as may be armed.
+func (p Payer) itemsInAny(stretch time.Duration) (items []budget.Item) {
 	periods := p.Periods(stretch)
-	var items []budget.Item
 	for _, s := range p.Streams {
 		beside := budget.Times(s.Watches, periods)
 		if stretch <= aDay && (p.Per == 0 || p.Per > aDay) {
@@ -153,7 +162,7 @@ func (p Payer) inAny(stretch time.Duration) Loss {
 		}
 		items = append(append(items, s.window(s.Counts(stretch))...), beside...)
 	}
-	return p.paid(Of(p.Limit, items), periods)
+	return items
 }
 
 // afterAll is InAnyDay with what former definitions may have cost on the same day.

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
+	"github.com/louver/louver/windows/period"
 )
 
 // A Notice is something that people are told, in a log or by a metric: a Line, Lasting, Over, Clipped, Decided,
@@ -201,7 +201,7 @@ func (c *Core) tellStep(e ledger.Entry, s ledger.Continual) {
 	if pause.AtMost {
 		within := ""
 		if e.Limit.Per != 0 {
-			within = " in " + budget.FormatPer(e.Limit.Per)
+			within = " in " + period.Text(e.Limit.Per)
 		}
 		cause = fmt.Sprintf("%s %s as often as at_most allows%s (%d)", name, happened, within, s.AtMost)
 	}
@@ -215,10 +215,11 @@ func (c *Core) tellStep(e ledger.Entry, s ledger.Continual) {
 	c.pause(key, fmt.Sprintf("stream %s: %s; it is withheld %s", e.Stream, cause, until))
 }
 
-// clock writes a moment. It adds the date if the moment is a day away or more: windows of a backlog are long over.
+// clock writes a moment in UTC, as the time of the line stands there. It has its date if it is a day away or more:
+// windows of a backlog are long over.
 func (c *Core) clock(at time.Time) string {
 	if at.Sub(c.now).Abs() >= 24*time.Hour {
-		return at.Format(time.DateTime)
+		return at.UTC().Format(time.RFC3339)
 	}
-	return at.Format(time.TimeOnly)
+	return at.UTC().Format(time.TimeOnly)
 }

@@ -42,6 +42,8 @@ type limitReport struct {
 	DaySum *cli.Digits `json:"epsilon_per_day_sum,omitempty"`
 
 	day cost.Loss
+	// covered says that day bounds what the last 24 hours were charged too.
+	covered bool
 }
 
 // withMost adds what one person loses at most by the newest definitions.
@@ -59,7 +61,8 @@ func withMost(r ledger.Report, editions []config.Edition, now time.Time) budgetR
 	for _, of := range r.Budgets {
 		x := limitReport{BudgetReport: of}
 		if i := slices.IndexFunc(file.Budgets, func(b *config.Budget) bool { return b.Name == of.Budget }); i >= 0 {
-			x.day = file.Payer(file.Budgets[i], now).InAnyDay()
+			pays := file.Payer(file.Budgets[i], now)
+			x.day, x.covered = pays.InAnyDay(), pays.Covers(of.ChargedDay)
 			x.DayEpsilon, x.DayDelta, x.DaySum = new(cli.NewDigits(x.day.Epsilon)), new(cli.NewDigits(x.day.Delta)),
 				SumOf(x.day)
 		}
@@ -89,7 +92,7 @@ func withBooks(r ledger.Report, editions []config.Edition, file *config.File, no
 		p := &payers[i]
 		for _, of := range r.Budgets {
 			if held := of.EpsilonDayLost; of.Budget == p.Name && held != nil &&
-				(changed[p.Name] || of.MixedDay || held.GreaterThan(p.InAnyDay().Epsilon)) {
+				(changed[p.Name] || of.MixedDay || held.GreaterThan(p.InAnyDay().Epsilon) && !p.Covers(of.ChargedDay)) {
 				p.Before = held.Decimal
 			}
 		}
@@ -114,7 +117,13 @@ func (r budgetReport) lines() (lines []string) {
 	for _, b := range r.Budgets {
 		if b.DayEpsilon != nil {
 			lines = append(lines, fmt.Sprintf("budget %s: "+InAnyDay, b.Budget, b.day))
-			if held := b.EpsilonDayLost; held != nil && held.GreaterThan(b.DayEpsilon.Decimal) {
+			switch held := b.EpsilonDayLost; {
+			case held == nil || !held.GreaterThan(b.DayEpsilon.Decimal):
+			case b.covered:
+				lines = append(lines, fmt.Sprintf("budget %s: the books count ε %s for the last 24 h. With watches "+
+					"or releases on change they add up in one way, which was fixed before anything was drawn",
+					b.Budget, held))
+			default:
 				lines = append(lines, fmt.Sprintf("budget %s: the windows that ended in the last 24 h cost ε %s: "+
 					"former definitions, or users who were counted anew, cost more", b.Budget, held))
 			}

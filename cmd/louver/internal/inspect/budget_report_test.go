@@ -199,6 +199,52 @@ func TestBudgetSaysWhatTheBooksHold(t *testing.T) {
 	}
 }
 
+// TestBudgetSaysHowBooksAddUp: while they hold a watch, books with a δ keep to the order of the limit, and so count more
+// than the definitions let anybody lose. Nothing was edited, so nobody loses both.
+func TestBudgetSaysHowBooksAddUp(t *testing.T) {
+	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	const watch = "    watches: [{name: many, above: 50, users: 10, epsilon: 0.1, at_most: 2, hold: 1h, " +
+		"false_alarms: {at_most: 0.05, per: 30d}}]\n"
+	parsed, err := parse.File("s.yaml", []byte("version: 1\nbudgets:\n"+
+		"  - {name: a, epsilon: 100, delta: 0.000000001, per: 24h}\n  - {name: b, epsilon: 100, per: 24h}\nstreams:\n"+
+		visits("watched", "0.1", "a", watch)+visits("beside", "0.02", "b", fresh)), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	books := ledger.NewBooks()
+	for hour := range 24 {
+		charge(t, books, parsed.Streams[0], now.Add(-time.Duration(hour)*time.Hour), budget.Cap{})
+	}
+	cost := []budget.Item{{Promise: privacy.NewPure(decimal.RequireFromString("0.1")), Times: 1}}
+	said := func(instances ...ledger.PublishedInstance) (lines []string) {
+		if err := books.AddPublished("a", "watched", "many", instances); err != nil {
+			t.Fatal(err)
+		}
+		editions := since(now.Add(-48*time.Hour), parsed.Streams)
+		lines = withMost(ledger.NewReport(books, now), editions, now).lines()
+		return slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "stream ") })
+	}
+	armed := func(number int64) ledger.PublishedInstance {
+		return ledger.PublishedInstance{Number: number, Cost: cost, From: now.Add(-24*time.Hour + 1).UnixNano(),
+			To: now.UnixNano()}
+	}
+	// 24 counts by gaussian with ρ 0.005 each and two instances of ε 0.1 cost at most ε 0.13 + 2√(0.13 · ln 10⁹) = 3.41.
+	// The order of the limit adds more than that to any charge at all. The other stream costs 0.48 in a day.
+	want := []string{"budget a: one person loses at most ε 3.107626, δ 0.000000001 in any 24 h, counting the windows " +
+		"that end in it",
+		"budget a: the books count ε 28.618585 for the last 24 h. With watches or releases on change they add up in one " +
+			"way, which was fixed before anything was drawn",
+		"topic visits: budgets a, b pay for the same people: one person loses at most ε 3.587626, δ 0.000000001 in any " +
+			"24 h through all of them"}
+	if diff := cmp.Diff(want, said(armed(1))); diff != "" {
+		t.Error(diff)
+	}
+	// A third one is more than the definitions allow: a former definition may have cost more as well.
+	if got := said(armed(2), armed(3)); !strings.Contains(strings.Join(got, "\n"), "former definitions") {
+		t.Errorf("after three instances: %q", got)
+	}
+}
+
 // TestBudgetSaysWhatIsCountedAnew: a stream under a cap of eight windows a day began seven hours ago, and three windows
 // later its users were counted anew. Nothing was edited, and what the day has cost is below the cap. Whoever comes all
 // the time loses the three, and eight more, within a day.

@@ -8,6 +8,7 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/windows/period"
 )
 
 // printBudgets writes tables of what one person can have lost through streams and budgets, how many of the windows that
@@ -72,7 +73,15 @@ func lostOf(b ledger.BudgetReport) string {
 	if b.Per == "forever" {
 		return text + " in total"
 	}
-	return text + " per " + b.Per
+	return text + " per " + days(b.Per)
+}
+
+// days writes a period as streams files do, 7d for 168h.
+func days(per string) string {
+	if d, err := time.ParseDuration(per); err == nil {
+		return period.Text(d)
+	}
+	return per
 }
 
 // bounded writes an ε, or "no bound".

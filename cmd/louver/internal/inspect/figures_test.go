@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
@@ -55,7 +57,7 @@ func TestWatchLines(t *testing.T) {
 	}{
 		{false, 0, `2026-11-20T08:15:00Z  checkout/eu/p50    812 ms          40th–60th percentile     useful  ε 12.5 of 24
 2026-11-20T08:15:00Z  checkout/eu/average  95.5 ms         no band                  -       ε 12.5 of 24
-2026-11-20T08:15:00Z  checkout/ap/p50    withheld        budget_exhausted                 ε 12.5 of 24
+2026-11-20T08:15:00Z  checkout/ap/p50    withheld        the budget is exhausted          ε 12.5 of 24
 2026-11-20T08:15:00Z  checkout/eu/users  10410 users     ± 150                    useful  ε 12.5 of 24
 2026-11-20T08:15:00Z  checkout/eu/p50    812 ms          0th–100th percentile     noise   ε 12.5 of 24  about 880 users or ε 0.085 would do
 `},
@@ -202,5 +204,32 @@ func TestWatchSince(t *testing.T) {
 	cancel()
 	if got := <-code; got != cli.ExitDone {
 		t.Errorf("exit code %d", got)
+	}
+}
+
+// A watch that was armed as often as at_most allows is not withheld for want of budget. Times of another day have that
+// day, and a pipe hears of lost input too.
+func TestFigureColumnsInWords(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"statistic":"watch","value":null,"reason":"budget_exhausted"}`:                  "at_most or the budget allows no more",
+		`{"statistic":"median","value":null,"reason":"budget_exhausted"}`:                 "withheld        the budget is exhausted",
+		`{"statistic":"median","changed":false,"value":null,"reason":"not_armed"}`:        "not armed again yet",
+		`{"statistic":"watch","value":1,"since":"2026-11-20T08:00:00Z"}`:                  "firing          since 08:00:00Z",
+		`{"statistic":"watch","value":1,"since":"2026-11-19T23:45:00Z"}`:                  "since 2026-11-19T23:45:00Z",
+		`{"statistic":"median","changed":false,"value":7,"since":"2026-11-18T08:00:00Z"}`: "since 2026-11-18T08:00:00Z",
+	} {
+		var r outputs.Record
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		r.WindowEnd = time.Date(2026, 11, 20, 8, 15, 0, 0, time.UTC)
+		if got := figureColumns(r); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	for whole, want := range map[bool]string{true: "", false: "incomplete: part of the input was lost"} {
+		if got := strings.TrimSpace(incomplete(outputs.Record{Incomplete: !whole})); got != want {
+			t.Errorf("a window that is whole (%t): %q, want %q", whole, got, want)
+		}
 	}
 }

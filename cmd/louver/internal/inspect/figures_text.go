@@ -108,18 +108,13 @@ func (l *watchLines) print(r outputs.Record) error {
 	l.learn(r)
 	name := text.Pad(l.name(r), l.series, ' ')
 	if !l.live {
-		_, err := fmt.Fprintf(l.out, "%s  %s  %s  %s%s\n", r.WindowEnd.Format(time.RFC3339), name, figureColumns(r),
-			spending(r), l.remedy(r))
+		_, err := fmt.Fprintf(l.out, "%s  %s  %s  %s%s%s\n", r.WindowEnd.Format(time.RFC3339), name, figureColumns(r),
+			spending(r), l.remedy(r), incomplete(r))
 		return err
 	}
-	window := fmt.Sprintf("%s  %s  %s", r.WindowEnd.Format(time.RFC3339), r.Stream, spending(r))
-	if r.Incomplete {
-		window += "  incomplete: part of the input was lost"
-	}
+	window := fmt.Sprintf("%s  %s  %s%s", r.WindowEnd.Format(time.RFC3339), r.Stream, spending(r), incomplete(r))
 	columns := strings.TrimRight(figureColumns(r), " ")
 	switch {
-	case r.Value == nil && r.Reason != nil:
-		columns = text.Pad("withheld", 14, ' ') + "  " + cmp.Or(reasons[*r.Reason], *r.Reason)
 	case r.Value != nil && r.Quality == record.Quality(mechanisms.Noise): // the value would only mislead
 		if columns = cli.NoiseText(r); l.remedy(r) != "" {
 			columns += ":" + l.remedy(r)[1:]
@@ -137,9 +132,26 @@ func (l *watchLines) print(r outputs.Record) error {
 	return err
 }
 
+// incomplete says whether part of a window's input was lost.
+func incomplete(r outputs.Record) string {
+	if r.Incomplete {
+		return "  incomplete: part of the input was lost"
+	}
+	return ""
+}
+
 // reasons say in words why a figure is withheld.
 var reasons = map[string]string{record.BudgetExhausted: "the budget is exhausted", record.TooFewUsers: "too few users",
 	record.NotArmed: "not armed again yet"}
+
+// why says why a figure is withheld. A watch or a figure on change is mostly withheld because it was armed as often as
+// its at_most allows, while the budget has plenty left. Its record has the same reason for both.
+func why(r outputs.Record) string {
+	if *r.Reason == record.BudgetExhausted && (r.Statistic == record.StatisticWatch || r.Changed != nil) {
+		return "at_most or the budget allows no more"
+	}
+	return cmp.Or(reasons[*r.Reason], *r.Reason)
+}
 
 // remedy says what would make a figure readable that is only noise.
 func (l *watchLines) remedy(r outputs.Record) string {
@@ -156,7 +168,7 @@ func figureColumns(r outputs.Record) string {
 	case r.Value != nil && r.Statistic == record.StatisticWatch:
 		value, off, quality = "silent", "", "-"
 		if r.Since != nil {
-			value, off = "firing", "since "+r.Since.Format("15:04:05")
+			value, off = "firing", "since "+sinceClock(*r.Since, r.WindowEnd)
 		}
 	case r.Value != nil && r.Statistic == record.StatisticGroups && r.Group == "":
 		value, off, quality = cli.Value(r), "on the list", "-" // not drawn: it follows from what was found
@@ -169,10 +181,10 @@ func figureColumns(r outputs.Record) string {
 			quality = "-"
 		}
 		if r.Changed != nil && !*r.Changed && r.Since != nil {
-			quality = "since " + r.Since.Format("15:04:05")
+			quality = "since " + sinceClock(*r.Since, r.WindowEnd)
 		}
 	case r.Reason != nil:
-		off = *r.Reason
+		off = why(r)
 	}
 	return fmt.Sprintf("%s  %s  %s", text.Pad(value, 14, ' '), text.Pad(off, 23, ' '), text.Pad(quality, 6, ' '))
 }

@@ -58,10 +58,10 @@ func (s *silences) remarks(stream string, end time.Time) (all []remark) {
 	return all
 }
 
-// sinceClock writes a time before another one: without the day if it is the same.
+// sinceClock writes a time before another one, in UTC: without the day if it is the same.
 func sinceClock(at, end time.Time) string {
 	if at.Truncate(24 * time.Hour).Equal(end.Truncate(24 * time.Hour)) {
-		return at.UTC().Format("15:04:05")
+		return at.UTC().Format("15:04:05Z")
 	}
 	return at.UTC().Format(time.RFC3339)
 }

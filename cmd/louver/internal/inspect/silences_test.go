@@ -51,7 +51,7 @@ func TestWatchSaysThatHardlyAnybodyIsThere(t *testing.T) {
 	const why = ": the released counts are within their noise"
 	want := []string{
 		"2026-11-21T00:02:00Z web/eu hardly anybody since 2026-11-20T23:59:00Z" + why,
-		"2026-11-21T00:04:00Z web hardly anybody since 00:01:00" + why,
+		"2026-11-21T00:04:00Z web hardly anybody since 00:01:00Z" + why,
 		"2026-11-21T00:05:00Z web/eu hardly anybody since 2026-11-20T23:59:00Z" + why,
 		"2026-11-21T00:05:00Z web users are back: released counts are beyond their noise",
 	}

@@ -22,7 +22,7 @@ type arrivals struct {
 	topic func(stream string) string // of a stream's figures
 
 	mu     sync.Mutex
-	past   map[pastWindow]bool // those not told of yet; true: it says more than noise
+	past   map[pastWindow]bool // those not told of yet; true: some figure of it is useful
 	judged bool                // some of their figures have a quality: without users nobody can tell noise
 	last   time.Time           // when the last of them came
 	told   time.Time           // when they were last told of
@@ -60,7 +60,7 @@ func (a *arrivals) add(r outputs.Record) {
 	}
 	w := pastWindow{r.Stream, r.WindowEnd.UnixNano()}
 	a.judged = a.judged || r.Quality != ""
-	a.past[w] = a.past[w] || r.Value != nil && r.Quality != "" && mechanisms.Quality(r.Quality) != mechanisms.Noise
+	a.past[w] = a.past[w] || r.Value != nil && mechanisms.Quality(r.Quality) == mechanisms.Useful
 	a.last = time.Now()
 	if a.last.Sub(a.told) >= tellPast {
 		a.tell()
@@ -87,21 +87,36 @@ func (a *arrivals) tell() {
 	if len(a.past) == 0 {
 		return
 	}
-	more := 0
-	for _, good := range a.past {
-		if good {
-			more++
-		}
-	}
 	with := ""
 	if a.judged {
-		with = fmt.Sprintf(", %s with more than noise", humanize.Comma(int64(more)))
+		with = usefulOf(a.past)
 	}
 	a.log.Info(fmt.Sprintf("%s past %s published within %s%s: louver watch prints them",
 		humanize.Comma(int64(len(a.past))), english.PluralWord(len(a.past), "window", ""),
 		episode.Round(max(a.last.Sub(a.told), time.Second)), with))
 	clear(a.past)
 	a.told, a.judged = a.last, false
+}
+
+// usefulOf says how many windows have a useful figure. A figure that is merely no noise does not count, since chance
+// makes some: the noise of nobody at all goes beyond error_95 in one of 40 counts, and a window has many figures. A
+// useful count is ten times its error. That much noise comes with a probability of e^−30/2 from discrete Laplace noise,
+// whose error is three times its scale, and less from Gaussian noise. A useful mean, quantile or share needs a count,
+// or a histogram, that is above its noise, and a band that is narrow for so few users.
+func usefulOf(windows map[pastWindow]bool) string {
+	useful := 0
+	for _, good := range windows {
+		if good {
+			useful++
+		}
+	}
+	switch useful {
+	case 0:
+		return ", none with a useful figure"
+	case len(windows):
+		return ", with useful figures"
+	}
+	return fmt.Sprintf(", %s with useful figures", humanize.Comma(int64(useful)))
 }
 
 // end stops the timer.
