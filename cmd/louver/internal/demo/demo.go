@@ -45,7 +45,8 @@ them are sent before the first window closes, so none is late. Times in which no
 With --contribution count a user counts with the number of their events, and with sum with what their values add up to.
 Then the total of all is shown too:
 
-  louver demo --csv requests.csv --user client --time time --contribution count
+  louver demo --csv requests.csv --user client --time time \
+    --contribution count
 
 A terminal shows the figures as a table. A pipe gets a header and then a line for each figure.
 
