@@ -12,7 +12,8 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/stream/release/decide"
+	"github.com/louver/louver/windows"
 )
 
 const streamsFile = `
@@ -118,26 +119,23 @@ func served(w *world, streams []*config.Stream, now time.Time) http.Handler {
 	return newHandler(Config{Store: w.store, Streams: streams}, func() time.Time { return now })
 }
 
-// total draws nothing but zeros.
-func (w *world) total(e *ledger.Entry, s *ledger.Continual) {
-	w.Helper()
-	strategy, err := s.Total.Strategy()
-	if err != nil {
-		w.Fatal(err)
-	}
-	if !s.Looks() || !s.Total.Finishes(*s, *e) {
+// leaf draws nothing but zeros where a leaf of an ongoing figure ends with the window.
+func leaf(e ledger.Entry, s ledger.Continual, of config.Ongoing) {
+	number, ends := s.Leaf(e)
+	if !ends {
 		return
 	}
-	draws := make([][]*big.Int, len(e.Groups))
-	for g := range draws {
-		for range strategy.Draws(s.Total.Leaf) {
-			draws[g] = append(draws[g], new(big.Int))
+	law, _ := of.Law()
+	draws := make([][]*big.Int, len(e.Groups)*of.Numbers())
+	for i := range draws {
+		for range law.Draws(number) {
+			draws[i] = append(draws[i], new(big.Int))
 		}
 	}
 	s.Draw(draws)
 }
 
-// watched decides a window of a stream with totals, watches or releases on change, and publishes it.
+// watched decides a window of a stream with ongoing figures, watches or releases on change, and publishes it.
 func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.Time, fires func(*ledger.Entry) bool) {
 	w.Helper()
 	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output,
@@ -150,11 +148,8 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 		h, c := f.Heading(), f.Cost()
 		x := ledger.Continual{Name: h.Name, Definition: h.Definition, Cost: c.Items, AtMost: c.AtMost}
 		switch of := f.(type) {
-		case *config.Total:
-			since, until := of.PeriodAt(start.UnixNano(), s.Window.Every)
-			x.AtMost, x.Total = 0, &ledger.Total{Release: of.Drawn(), Leaves: of.Query.Leaves, Longest: of.Query.Longest,
-				Update: int64(of.Update.Seconds()), Most: 1, Unit: decimal.NewFromInt(1),
-				Since: record.Whole(time.Unix(0, since)), Until: record.Whole(time.Unix(0, until))}
+		case config.Ongoing:
+			x = decide.Describe(of, windows.Window{Start: start.UnixNano(), End: end.UnixNano()})
 		case *config.Watch:
 			x.Watch = &ledger.Watch{Hold: int64(of.Hold.Seconds())}
 		case *config.Change:
@@ -165,10 +160,10 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 	if err := books.Settle(&e); err != nil {
 		w.Fatal(err)
 	}
-	for i := range e.Continual {
+	for i, f := range s.Lasting() {
 		x := &e.Continual[i]
-		if x.Total != nil {
-			w.total(&e, x)
+		if of, ongoing := f.(config.Ongoing); ongoing {
+			leaf(e, *x, of)
 			continue
 		}
 		if x.Arms {
