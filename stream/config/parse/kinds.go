@@ -32,8 +32,9 @@ type releaseKind struct {
 	check func(r *releaseNode)
 	// mechanisms are those that draw it, beside the mechanisms of windows.
 	mechanisms []string
-	// draws says that its values are drawn as those of a window are.
-	draws bool
+	// draws says that its values are drawn as those of a window are. updates says that the file may say how much time is
+	// from one value to the next.
+	draws, updates bool
 	// make makes the figure of a sound release once the window, the groups and the budget of its stream are known. It
 	// is nil if the figure is made with the window's.
 	make func(r *releaseNode, s *config.Stream) config.Figure
@@ -51,12 +52,14 @@ func releaseKinds() []releaseKind {
 			is:    func(r *releaseNode) bool { return r.publish == onChange },
 			make:  func(r *releaseNode, s *config.Stream) config.Figure { return r.change(s) }},
 		{Kind: config.Running, key: "since", check: (*releaseNode).checkSoFar, listed: true, cuts: true,
-			is: (*releaseNode).soFar, make: (*releaseNode).distribution},
+			updates: true, is: (*releaseNode).soFar, make: (*releaseNode).distribution},
 		{Kind: config.Running, key: "since", form: totalForm, check: (*releaseNode).checkTotal, listed: true,
+			updates:    true,
 			is:         func(r *releaseNode) bool { return r.since != "" },
 			make:       func(r *releaseNode, s *config.Stream) config.Figure { return r.total(s) },
 			mechanisms: mechanisms.TotalMechanisms()},
 		{Kind: config.Present, key: "active", form: activeForm, check: (*releaseNode).checkActive, listed: true,
+			updates:    true,
 			is:         func(r *releaseNode) bool { return r.active != 0 },
 			make:       func(r *releaseNode, s *config.Stream) config.Figure { return r.makeActive(s) },
 			mechanisms: mechanisms.ActiveMechanisms()},
@@ -71,6 +74,15 @@ func (r *releaseNode) kind() releaseKind {
 		}
 	}
 	return releaseKind{Kind: config.Drawn, draws: true}
+}
+
+// updates reports whether the release has the key of a kind that may say how much time is from one value to the next.
+// What that key says may be wrong, which was said.
+func (r *releaseNode) updates() bool {
+	return slices.ContainsFunc(releaseKinds(), func(k releaseKind) bool {
+		_, given := r.Values[k.key]
+		return given && k.updates
+	})
 }
 
 // kindForms are the keys of all kinds.

@@ -65,8 +65,7 @@ func (r *releaseNode) checkTotal() {
 		v.Refuse("given, but since is %s; want one of the two", r.since)
 		r.sound = false
 	}
-	_, lately := r.Values["active"]
-	if v, given := r.Values["update"]; given && r.since == "" && !lately {
+	if v, given := r.Values["update"]; given && !r.updates() {
 		v.Refuse("it means nothing without since: %s, or active; add one of them, or remove it", form.List(units(), "or"))
 		r.sound = false
 	}
