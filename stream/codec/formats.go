@@ -22,6 +22,7 @@ type Format struct {
 	new         func(Spec, rules) (Decoder, error) // of a checked Spec
 	mistake     func(Spec, part) error             // why a record can't hold that field; nil if new says so
 	schema      func(Spec) error                   // why the Spec's schema is wrong; nil if the format has no schema
+	vain        func(Condition) error              // what a field never is; nil if the format does not know
 }
 
 // Formats returns the known formats, the default first. A new one is a file and a row here.
@@ -34,10 +35,11 @@ func Formats() []Format {
 		{Name: "protobuf", new: protobufFormat.new, mistake: protobufFormat.mistake, schema: protobufFormat.check},
 		{Name: "otlp_traces", Batched: true, Value: "span.duration_ms", Time: "span.end_time_unix_nano",
 			Where: []Condition{{Field: "span.kind", Is: []Operand{{Text: "server"}}}},
-			new:   newOTLP(otlpTraces), mistake: otlpTraces.mistake},
-		{Name: "otlp_logs", Batched: true, Time: "log.time_unix_nano", new: newOTLP(otlpLogs), mistake: otlpLogs.mistake},
+			new:   newOTLP(otlpTraces), mistake: otlpTraces.mistake, vain: otlpTraces.vain},
+		{Name: "otlp_logs", Batched: true, Time: "log.time_unix_nano",
+			new: newOTLP(otlpLogs), mistake: otlpLogs.mistake, vain: otlpLogs.vain},
 		{Name: "otlp_metrics", Batched: true, Value: "datapoint.value", Time: "datapoint.time_unix_nano",
-			new: newOTLP(otlpMetrics), mistake: otlpMetrics.mistake},
+			new: newOTLP(otlpMetrics), mistake: otlpMetrics.mistake, vain: otlpMetrics.vain},
 	}
 }
 
@@ -103,6 +105,21 @@ func (s Spec) Mistakes() (all []Mistake) {
 		!slices.ContainsFunc(s.Where, named) {
 		all = append(all, Mistake{"where", "", errors.New("it does not say which metric; want metric.name, such as " +
 			"{metric.name: cart.total}")})
+	}
+	return all
+}
+
+// Vain lists what conditions compare fields of the format with that these never are. New takes such a Spec all the
+// same: a service goes on with what it has begun.
+func (s Spec) Vain() (all []Mistake) {
+	f, _ := FormatOf(s.Format)
+	if f.vain == nil {
+		return nil
+	}
+	for _, c := range s.Where {
+		if err := f.vain(c); err != nil {
+			all = append(all, Mistake{"where", c.Field, err})
+		}
 	}
 	return all
 }

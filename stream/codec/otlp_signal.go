@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // otlpSignal is one of the kinds of telemetry.
@@ -417,6 +419,40 @@ func (s *otlpSignal) mistake(_ Spec, p part) error {
 		return fmt.Errorf("it cannot be the %s; want %s", p.name, [...]string{roleValue: "a number", roleUser: "an attribute",
 			roleTime: "a time", roleGroup: "a text or an attribute", roleClock: "an attribute",
 			numRoles: "a text, a number or an attribute"}[min(p.role, numRoles)])
+	}
+	return nil
+}
+
+// otlpClosed are the fields that are one of a few words. An enum's number that has no word yet is a number.
+var otlpClosed = map[string][]field{"span.kind": otlpKinds, "span.status.code": otlpStatuses,
+	"span.root": {truthOf(true), truthOf(false)}, otlpTemporalityName: otlpTemporalities[otlpUnspecified:]}
+
+// vain says what a condition compares a field with that it never is.
+func (s *otlpSignal) vain(c Condition) error {
+	f, err := s.field(c.Field)
+	if err != nil || f.own == nil || f.own.fits == otlpAny {
+		return nil
+	}
+	fits, words := f.own.fits, otlpClosed[c.Field]
+	if (c.Above.given() || c.Below.given()) && fits != otlpNumber {
+		return errors.New("it is no number, so nothing is above or below it")
+	}
+	for _, o := range slices.Concat(c.Is, c.Not) {
+		_, number := numberOf([]byte(o.Text))
+		switch {
+		case fits == otlpNumber && !o.Number && number:
+			return fmt.Errorf("it is a number, and never the text %s; write %s", o, o.Text)
+		case fits == otlpNumber && !o.Number:
+			return fmt.Errorf("it is a number, and never %s; want a number", o)
+		case fits == otlpText && o.Number:
+			return fmt.Errorf("it is a text, and never the number %s; write %q", o, o.Text)
+		case fits == otlpWord && !slices.ContainsFunc(words, func(w field) bool { return string(w.text) == o.Text }):
+			var known []string
+			for _, w := range words {
+				known = append(known, string(w.text))
+			}
+			return fmt.Errorf("it is never %s; want %s", o, english.WordSeries(known, "or"))
+		}
 	}
 	return nil
 }

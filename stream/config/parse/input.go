@@ -195,7 +195,7 @@ func checkTime(m form.Mapping, in *config.Input) {
 
 // checkFields checks that a record can hold the fields.
 func checkFields(m form.Mapping, in *config.Input) {
-	if mistakes := in.Mistakes(); len(mistakes) > 0 {
+	if mistakes := append(in.Mistakes(), in.Vain()...); len(mistakes) > 0 {
 		for _, wrong := range mistakes {
 			at, given := m.Values[wrong.Part]
 			switch {

@@ -147,6 +147,19 @@ var wrongEdits = []struct{ old, new, want string }{
 			"12: streams[checkout].input.where.scope.attributes[x]: \"scope.attributes[x]\"; want the name of an attribute in " +
 			"quotes, such as scope.attributes[\"user.id\"]\n" +
 			"12: streams[checkout].input.where.span.kind: \"span.kind\"; otlp_logs has no such field; want one of …"},
+	{"format: json\n      user: user_id\n      value: latency_ms\n      time: ts\n",
+		"format: otlp_traces\n      user: user.id\n      where: {span.kind: [server, SERVER], span.status.code: 2, span.root: yes, " +
+			"span.duration_ms: {not: '5'}, span.duration_s: slow, span.name: {above: 1}, scope.version: 2, n: '5'}\n",
+		"11: streams[checkout].input.where.scope.version: \"scope.version\"; it is a text, and never the number 2; write \"2\"\n" +
+			"11: streams[checkout].input.where.span.duration_ms: \"span.duration_ms\"; it is a number, and never the text " +
+			"\"5\"; write 5\n" +
+			"11: streams[checkout].input.where.span.duration_s: \"span.duration_s\"; it is a number, and never \"slow\"; want " +
+			"a number\n" +
+			"11: streams[checkout].input.where.span.kind: \"span.kind\"; it is never \"SERVER\"; want unspecified, internal, " +
+			"server, client, producer or consumer\n" +
+			"11: streams[checkout].input.where.span.name: \"span.name\"; it is no number, so nothing is above or below it\n" +
+			"11: streams[checkout].input.where.span.root: \"span.root\"; it is never \"yes\"; want true or false\n" +
+			"11: streams[checkout].input.where.span.status.code: \"span.status.code\"; it is never 2; want unset, ok or error"},
 	{"format: json\n      user: user_id\n      value: latency_ms\n", "format: otlp_logs\n      user: user.id\n",
 		"8: streams[checkout].input.value: missing; add it, for example value: latency_ms (the field that holds the number, or a " +
 			"text that is one, such as `\"12.30\"`); or contribution: count, which needs none"},
