@@ -30,6 +30,9 @@ type draft struct {
 	time string // the path of the guessed time
 }
 
+// Batched reports whether records hold many events. No part of the record itself is one of theirs then.
+func (d draft) Batched() bool { return codec.Spec{Format: d.Format}.Batched() }
+
 func emptyDraft() draft {
 	return draft{Name: "my-stream", Format: "json", Time: "$timestamp", Contribution: "last"}
 }

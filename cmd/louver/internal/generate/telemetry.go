@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
@@ -26,6 +27,7 @@ type telemetry struct {
 	format     string
 	attributes map[attribute]bool
 	metrics    map[string]bool // by name, which instrumentation gives: whether its points are totals so far
+	unread     map[string]bool // names of metrics of other kinds, whose points are no numbers
 	bodies     map[string]bool // the types of bodies
 }
 
@@ -78,7 +80,7 @@ var signals = []struct {
 func telemetryOf(values [][]byte) *telemetry {
 	for _, s := range signals {
 		t := &telemetry{format: s.format, attributes: map[attribute]bool{}, metrics: map[string]bool{},
-			bodies: map[string]bool{}}
+			unread: map[string]bool{}, bodies: map[string]bool{}}
 		read := 0
 		for _, value := range values {
 			m := s.request()
@@ -115,7 +117,12 @@ func (t *telemetry) look(m protoreflect.Message) {
 				t.attributes[attribute{holder, kv.Key, typeOf(kv.Value)}] = true
 			}
 		case fd.Name() == "name" && m.Descriptor().Name() == "Metric":
-			sum := m.Interface().(*metricspb.Metric).GetSum()
+			metric := m.Interface().(*metricspb.Metric)
+			sum := metric.GetSum()
+			if sum == nil && metric.GetGauge() == nil {
+				t.unread[v.String()] = true
+				break
+			}
 			t.metrics[v.String()] = t.metrics[v.String()] || sum != nil &&
 				sum.AggregationTemporality != metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
 		case fd.Name() == "body" && holder == "log":
@@ -176,6 +183,13 @@ func (d *draft) telemetry(topic string, t *telemetry) {
 	for _, body := range slices.Sorted(maps.Keys(t.bodies)) {
 		note("  %s", body)
 	}
+	if t.format == "otlp_metrics" {
+		d.Where = "{metric.name: }"
+	}
+	if unread := slices.Sorted(maps.Keys(t.unread)); len(unread) > 0 {
+		note("No stream can read %s:", english.WordSeries(unread, "or"))
+		note("points of histograms and summaries are no numbers of one person.")
+	}
 	if names := slices.Sorted(maps.Keys(t.metrics)); len(names) > 0 {
 		note("Metrics: %s", strings.Join(names, ", "))
 		totals := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !t.metrics[name] })
@@ -183,7 +197,6 @@ func (d *draft) telemetry(topic string, t *telemetry) {
 			note("Points of %s are totals so far, not events, and are skipped:", strings.Join(totals, ", "))
 			note("let the SDK or the Collector's cumulativetodelta send differences.")
 		}
-		d.Where = "{metric.name: }"
 		if len(names) == 1 {
 			d.Where = fmt.Sprintf("{metric.name: %s}", replay.YAML(names[0]))
 		}
