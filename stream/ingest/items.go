@@ -205,6 +205,9 @@ func (p *partition) takePart(l lane, offset int64, n int, rec *fetch.Record) *pa
 			p.bad[codec.OK] = append(p.bad[codec.OK], of.first+i)
 		}
 	}
+	if n == 0 && len(of.items) == 0 && of.broken == "" && offset >= p.reported {
+		in.fresh.empty++
+	}
 	p.copyItems(l, rec, of)
 	if !of.more && of.broken != "" {
 		p.lostItems(l, offset, rec, of.broken)

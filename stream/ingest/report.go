@@ -216,6 +216,7 @@ type tally struct {
 	outside               int
 	oldest, newest        int64 // event times of those outside, in Unix nanoseconds
 	skipped               int   // what is none of the stream's events
+	empty                 int   // records of a format with items that have none
 	skips                 [codec.NumReasons]int
 	unmet                 [codec.MaxConditions][codec.NumSkipCauses]int
 }
@@ -296,6 +297,7 @@ func (t *tally) add(o tally) {
 	t.respelled += o.respelled
 	t.events += o.events
 	t.skipped += o.skipped
+	t.empty += o.empty
 	for c := range t.unmet {
 		for why, n := range o.unmet[c] {
 			t.unmet[c][why] += n

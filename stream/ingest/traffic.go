@@ -73,7 +73,7 @@ func newTraffic(s *config.Stream, log *zap.Logger, episodes *episode.Log) *traff
 }
 
 func (t *traffic) add(o tally) {
-	if o.events == 0 && o.skipped == 0 {
+	if o.events == 0 && o.skipped == 0 && o.empty == 0 {
 		return
 	}
 	t.mu.Lock()
@@ -403,7 +403,7 @@ func (t *traffic) skipKey() string { return "stream " + t.stream.Name + ": all e
 func (t *traffic) skips() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.minute.skipped > 0 && t.minute.events == 0
+	return t.minute.skipped+t.minute.empty > 0 && t.minute.events == 0
 }
 
 // patience is how long the stream may go without events.
@@ -436,6 +436,12 @@ func (t *traffic) tellQuiet(alone bool) {
 		t.episodes.On(t.skipKey(), episode.Rule{After: t.patience(), Every: time.Hour}, printed(
 			"stream %s: no events for %s: all %d %s of the last minute were skipped (%s)", t.stream.Name,
 			t.patience(), t.minute.skipped, what, t.unmet(t.minute)))
+	case t.minute.empty > 0:
+		t.episodes.Forget(t.quietKey())
+		t.episodes.On(t.skipKey(), episode.Rule{After: t.patience(), Every: time.Hour}, printed(
+			"stream %s: no events for %s: %d records of the last minute hold no items of %s; louver init --topic %s says "+
+				"what the topic holds", t.stream.Name, t.patience(), t.minute.empty, t.stream.Input.Format,
+			t.stream.Input.Topic))
 	case !alone:
 		t.episodes.Forget(t.quietKey())
 	default:

@@ -14,6 +14,7 @@ import (
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/episode"
+	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/windows"
 )
 
@@ -94,6 +95,15 @@ func TestTrafficLines(t *testing.T) {
 		}, []string{
 			`12m10s WARN stream web: no events for 10m0s in the 1 partition of topic events that this process reads`,
 			`41m10s INFO stream web: events are arriving again`,
+		}},
+		{"records of another format", 3, 12, func(minute int) []tally {
+			if minute < 10 {
+				return []tally{{empty: 250}}
+			}
+			return []tally{many(1, verdict{}), {empty: 250}}
+		}, []string{
+			`1m10s WARN stream web: no events for 1m0s: 1,500 records of the last minute hold no items of ; louver init --topic events says what the topic holds`,
+			`10m10s INFO stream web: events count again`,
 		}},
 		{"all skipped", 3, 75, func(minute int) []tally {
 			if minute == 71 {
@@ -182,6 +192,22 @@ func TestSkippedItemsInWords(t *testing.T) {
 	m.add(many(1300, verdict{rejected: codec.NoDelta}))
 	if got, want := web.unmet(m), `1,300: points of a sum that are totals so far, not events; `+wantDeltas+`; 1,200: data points without a number of their own, as those of histograms and summaries; 30: no field "usr.id", which says who`; got != want {
 		t.Errorf("%s; want %s", got, want)
+	}
+}
+
+// Records of another kind have no items, and nothing of them is rejected. They are counted, so that silence is explained.
+func TestRecordsWithoutItemsAreCounted(t *testing.T) {
+	s := testStream(t)
+	s.Input.Spec = codec.Spec{Format: "otlp_traces", User: "user.id", Value: "span.duration_ms",
+		Time: "span.end_time_unix_nano", MaxFuture: time.Hour}
+	in := testStreamInput(t, s)
+	var p partition
+	for offset, value := range []string{`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]}`, `{"user_id":"u"}`, "",
+		`{"resourceSpans":[{"scopeSpans":[{"spans":[{}]}]}]}`} {
+		p.takePart(lane{in}, int64(offset), 0, &fetch.Record{Value: []byte(value)})
+	}
+	if in.fresh.empty != 3 || in.fresh.skipped != 1 {
+		t.Errorf("%d without items, %d items skipped; want 3 and 1", in.fresh.empty, in.fresh.skipped)
 	}
 }
 
