@@ -148,6 +148,29 @@ func TestCheckWarningsOfKeys(t *testing.T) {
 	}
 }
 
+// A span's duration is a field in milliseconds and another in seconds. A unit that is not the field's is told.
+func TestCheckWarnsOfTheUnitOfADuration(t *testing.T) {
+	for _, c := range []struct{ value, unit, adds, want string }{
+		{"", "ms", "last", ""},
+		{"", "tickets", "last", ""},
+		{"", "s", "count", ""},
+		{"", "s", "last", "streams[checkout].unit: is s, but span.duration_ms is in ms; want ms, or as value " +
+			"span.duration_s for seconds"},
+		{"", "ns", "last", "unit: is ns, but span.duration_ms is in ms"},
+		{", value: span.duration_s", "seconds", "last", ""},
+		{", value: span.duration_s", "ms", "last", "unit: is ms, but span.duration_s is in s; want s, or as value " +
+			"span.duration_ms for milliseconds"},
+	} {
+		text := strings.NewReplacer("size: 15m", "size: 1h", "user: user_id, value: latency_ms",
+			"format: otlp_traces, user: user.id"+c.value, "    bounds:", "    unit: "+c.unit+"\n    contribution: "+c.adds+
+				"\n    bounds:").Replace(alone)
+		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", text))
+		if got.code != cli.ExitDone || !strings.Contains(got.err, c.want) || strings.Contains(got.err, "].unit:") != (c.want != "") {
+			t.Errorf("%s in %s: %d, %q, want %q", c.value, c.unit, got.code, got.err, c.want)
+		}
+	}
+}
+
 func TestCheckTellsOfAKeyWithoutEffect(t *testing.T) {
 	path := clitest.File(t, "s.yaml", strings.Replace(alone, "user: user_id", "user: user_id, user_partitioned: true",
 		1))

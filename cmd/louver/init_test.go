@@ -249,7 +249,7 @@ func TestInitTelemetry(t *testing.T) {
 		"logs": {"format: otlp_logs\n", "user: user.id\n", "value:\n", "time: log.time_unix_nano\n",
 			`#   log.body["ms"] number` + "\n", "#   log.body text\n", "# where: {"},
 		"metrics": {"format: otlp_metrics\n", "user: user.id\n", "value: datapoint.value\n", "where: {metric.name: }\n",
-			"# No stream can read http.server.request.duration:\n# points of histograms and summaries are no numbers",
+			"# No stream can read http.server.request.duration:\n# points of histograms and summaries are no single numbers.",
 			"# Metrics: battery.level, distance, steps\n",
 			"# Points of distance are totals so far, not events, and are skipped:\n", "datapoint region"},
 	} {

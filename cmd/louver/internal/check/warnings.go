@@ -85,6 +85,7 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 			w.total(s, t.of, now)
 		}
 		w.adding(s, x)
+		w.duration(s)
 		w.found(s, x)
 		w.follows(file, s)
 		w.window(s, x)
@@ -134,6 +135,22 @@ func (w *warner) adding(s *config.Stream, x *streamReport) {
 		w.at(s.Where, keyOf(s, "max_groups"), "%d of %d groups: events in a user's other groups are in no sum; want %d to "+
 			"add up all of them, which costs more in the same proportion", s.MaxGroups, n, n)
 	}
+}
+
+// duration warns of a unit in which a span's duration is not. Every figure would be wrong by the same factor.
+func (w *warner) duration(s *config.Stream) {
+	seconds, milliseconds := []string{"s", "sec", "second", "seconds"}, []string{"ms", "msec", "millisecond", "milliseconds"}
+	others := []string{"ns", "nanoseconds", "us", "µs", "μs", "microseconds", "min", "minutes", "h", "hours"}
+	is, want := map[string][]string{"span.duration_ms": milliseconds, "span.duration_s": seconds}[s.Input.Value], "ms"
+	if is == nil || s.Contribution == windows.Count || slices.Contains(is, s.Unit) ||
+		!slices.Contains(slices.Concat(seconds, milliseconds, others), s.Unit) {
+		return
+	}
+	other := "span.duration_s for seconds"
+	if s.Input.Value == "span.duration_s" {
+		want, other = "s", "span.duration_ms for milliseconds"
+	}
+	w.at(s.Where, keyOf(s, "unit"), "is %s, but %s is in %s; want %s, or as value %s", s.Unit, s.Input.Value, want, want, other)
 }
 
 // guessed warns of a δ with which every window may reveal somebody.

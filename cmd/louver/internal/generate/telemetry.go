@@ -188,7 +188,7 @@ func (d *draft) telemetry(topic string, t *telemetry) {
 	}
 	if unread := slices.Sorted(maps.Keys(t.unread)); len(unread) > 0 {
 		note("No stream can read %s:", english.WordSeries(unread, "or"))
-		note("points of histograms and summaries are no numbers of one person.")
+		note("points of histograms and summaries are no single numbers.")
 	}
 	if names := slices.Sorted(maps.Keys(t.metrics)); len(names) > 0 {
 		note("Metrics: %s", strings.Join(names, ", "))
