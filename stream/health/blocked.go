@@ -9,8 +9,8 @@ import (
 	"github.com/louver/louver/stream/episode"
 )
 
-// Only says that all partitions of the stage have one output, and no other. While that is blocked, the process is not
-// ready. Call it before the stage begins.
+// Only says that all partitions of the stage have one output, and no other. While that is blocked, or a topic cannot be
+// read, the process is not ready: nothing else shows that figures are missing. Call it before the stage begins.
 func (s *Stage) Only() { s.only = true }
 
 // Blocked says that an output takes no figures from the partition, or with nil that it takes them again. It does not
@@ -67,6 +67,44 @@ func (s *Stage) blockedFacts(now time.Time) (facts []string) {
 	for _, output := range slices.Sorted(maps.Keys(all)) {
 		facts = append(facts, fmt.Sprintf("output %s: blocked for %s: %v", output,
 			episode.Round(now.Sub(all[output].since)), all[output].why))
+	}
+	return facts
+}
+
+// unread is a topic that cannot be read.
+type unread struct {
+	since, seen time.Time
+	why         error
+}
+
+// Unread says that reading a topic has failed and is tried again, or with nil that it succeeds. A worker that ends does
+// not say that, so failures lapse that do not come again.
+func (s *Stage) Unread(topic string, why error) {
+	s.monitor.mu.Lock()
+	defer s.monitor.mu.Unlock()
+	if why == nil {
+		delete(s.unread, topic)
+		return
+	}
+	now := time.Now()
+	u, known := s.unread[topic]
+	if !known || now.Sub(u.seen) > Patience {
+		u.since = now
+	}
+	if s.unread == nil {
+		s.unread = map[string]unread{}
+	}
+	s.unread[topic] = unread{u.since, now, why}
+}
+
+// unreadFacts says which topics cannot be read for longer than a moment. Kafka itself is there. The caller holds the
+// monitor's mutex.
+func (s *Stage) unreadFacts(now time.Time) (facts []string) {
+	for _, topic := range slices.Sorted(maps.Keys(s.unread)) {
+		u := s.unread[topic]
+		if s.monitor.lost == nil && now.Sub(u.seen) <= Patience && now.Sub(u.since) > Patience {
+			facts = append(facts, fmt.Sprintf("topic %s: not read for %s: %v", topic, episode.Round(now.Sub(u.since)), u.why))
+		}
 	}
 	return facts
 }

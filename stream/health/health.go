@@ -129,6 +129,7 @@ type Stage struct {
 	left       error     // why it has left the group for a while; nil: it has not
 	joining    time.Time // when it began to join; zero once it is in
 	partitions map[Partition]*partition
+	unread     map[string]unread // by topic
 }
 
 // partition is the state of an assigned partition.

@@ -45,6 +45,14 @@ func (p *process) fall(failure error) {
 	p.down, p.broker.Failure = true, failure
 }
 
+// unread fails to read a topic for so many seconds.
+func (p *process) unread(seconds int, topic string) {
+	for range seconds {
+		p.stage.Unread(topic, errors.New("no such topic"))
+		time.Sleep(time.Second)
+	}
+}
+
 // rise lets the broker answer again.
 func (p *process) rise() {
 	p.mu.Lock()
@@ -156,6 +164,30 @@ func TestReadiness(t *testing.T) {
 			p.run()
 			p.stage.Blocked(p.at, "http://b", errors.New("503"))
 			p.stage.Blocked(p.at, "http://b", nil)
+		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
+		{"when one of several topics cannot be read", func(p *process) {
+			p.run()
+			p.unread(40, "t")
+		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\ntopic t: not read for 40s: no such topic\n" +
+			"release: 1 partition\nstream web: ok\n"},
+		{"when a topic cannot be read whose figures go to the only output", func(p *process) {
+			p.stage.Only()
+			p.run()
+			p.unread(40, "t")
+		}, "service: not ready: topic t: not read for 40s: no such topic\nkafka: ok\nbroker b:9092: heard 0s ago\n" +
+			"topic t: not read for 40s: no such topic\nrelease: 1 partition\nstream web: ok\n"},
+		{"when a topic could not be read for a moment", func(p *process) {
+			p.stage.Only()
+			p.run()
+			p.unread(40, "again")
+			p.stage.Unread("again", nil)
+			p.unread(20, "t")
+		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
+		{"when nobody tries to read a topic any more", func(p *process) {
+			p.stage.Only()
+			p.run()
+			p.unread(15, "t")
+			time.Sleep(31 * time.Second)
 		}, "service: ok\nkafka: ok\nbroker b:9092: heard 0s ago\nrelease: 1 partition\nstream web: ok\n"},
 		{"when Kafka is gone", func(p *process) {
 			p.run()

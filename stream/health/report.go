@@ -134,9 +134,9 @@ func (s *Stage) report(r *Report, now, at time.Time, started bool, overdue map[s
 			}
 		}
 	}
-	blocked := s.blockedFacts(now)
-	if r.Facts = append(r.Facts, blocked...); s.only {
-		r.Reasons = append(r.Reasons, blocked...)
+	stands := append(s.blockedFacts(now), s.unreadFacts(now)...)
+	if r.Facts = append(r.Facts, stands...); s.only {
+		r.Reasons = append(r.Reasons, stands...)
 	}
 	if s.left != nil {
 		r.fact("%s: leaves its partitions to other processes, because %v", s.name, s.left)

@@ -48,7 +48,13 @@ func (e Env) Writing(topic string) func(error) {
 // Reading returns the hook for retried reads of a topic.
 func (e Env) Reading(topic string) func(error) {
 	hook := e.Monitor.Retrying("cannot read topic "+topic, "topic "+topic+" can be read again")
-	return func(err error) { hook(kafkaconn.Needs(err, "Read", "topic "+topic)) }
+	return func(err error) {
+		err = kafkaconn.Needs(err, "Read", "topic "+topic)
+		hook(err)
+		if e.Health != nil {
+			e.Health.Unread(topic, err)
+		}
+	}
 }
 
 // Transactions returns the hook for retried steps of a transaction.
