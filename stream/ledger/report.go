@@ -10,6 +10,7 @@ import (
 
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/windows/period"
 )
 
 // Report says what was spent, what is left, and until when. Its JSON names are public.
@@ -34,13 +35,15 @@ type BudgetReport struct {
 	// present price are paid in that period; for a budget it is that of the stream whose WindowsLeft it has.
 	EpsilonLost *number `json:"epsilon_lost"`
 	WindowsUsed int64   `json:"windows_used"`
+	// WindowsOf is that stream, of a budget that pays for several.
+	WindowsOf string `json:"windows_of,omitempty"`
 	// EpsilonSpent is what counts against the limit in the period that ends now; null if no ε bounds it.
 	EpsilonSpent *number `json:"epsilon_spent"`
 	EpsilonLimit number  `json:"epsilon_limit"`
 	EpsilonLeft  number  `json:"epsilon_left"`
 	DeltaSpent   number  `json:"delta_spent"`
 	DeltaLimit   number  `json:"delta_limit"`
-	// Per is the rolling period, such as 24h, or forever.
+	// Per is the rolling period as in a streams file, such as 24h or 7d, or forever.
 	Per string `json:"per"`
 	// EpsilonTotal is everything ever charged; null if no ε bounds it, or if not all windows are known.
 	EpsilonTotal *number `json:"epsilon_total"`
@@ -81,7 +84,7 @@ type Return struct {
 func NewReport(b *Books, at time.Time) Report {
 	r := Report{Streams: []StreamReport{}, Budgets: []BudgetReport{}, Watches: b.watchReports()}
 	runways := map[string]budget.Runway{}
-	left, used, since := map[string]int64{}, map[string]int64{}, map[string]*record.Second{}
+	least, paidFor, since := map[string]StreamReport{}, map[string]int{}, map[string]*record.Second{}
 	for _, name := range b.Budgets() {
 		runways[name] = b.accounts[name].Runway(b.schedules(name))
 	}
@@ -99,14 +102,19 @@ func NewReport(b *Books, at time.Time) Report {
 				since[latest.Budget] = f.ExhaustedSince
 			}
 		}
-		if n, found := left[latest.Budget]; !found || f.WindowsLeft < n {
-			left[latest.Budget], used[latest.Budget] = f.WindowsLeft, f.WindowsUsed
+		one := StreamReport{Stream: name, BudgetReport: f}
+		if of, found := least[latest.Budget]; !found || f.WindowsLeft < of.WindowsLeft {
+			least[latest.Budget] = one
 		}
-		r.Streams = append(r.Streams, StreamReport{Stream: name, BudgetReport: f})
+		paidFor[latest.Budget]++
+		r.Streams = append(r.Streams, one)
 	}
 	for _, name := range b.Budgets() {
 		f := budgetReport(b.accounts[name], name, "", at, runways[name])
-		f.WindowsLeft, f.WindowsUsed, f.ExhaustedSince = left[name], used[name], since[name]
+		f.WindowsLeft, f.WindowsUsed, f.ExhaustedSince = least[name].WindowsLeft, least[name].WindowsUsed, since[name]
+		if paidFor[name] > 1 {
+			f.WindowsOf = least[name].Stream
+		}
 		r.Budgets = append(r.Budgets, f)
 	}
 	return r
@@ -156,7 +164,7 @@ func budgetReport(a *budget.Account, name, stream string, at time.Time, runway b
 	spent, total := a.Spent(now), a.Total()
 	f := BudgetReport{
 		Budget: name, EpsilonLimit: number{limit.Epsilon}, EpsilonLeft: number{limit.Left(spent)},
-		DeltaLimit: number{limit.Delta}, Per: budget.FormatPer(limit.Per), Returns: []Return{},
+		DeltaLimit: number{limit.Delta}, Per: perOf(limit), Returns: []Return{},
 	}
 	if stream != "" {
 		spent, total = a.StreamSpent(stream, now), a.StreamTotal(stream)
@@ -178,6 +186,14 @@ func budgetReport(a *budget.Account, name, stream string, at time.Time, runway b
 		f.Returns = append(f.Returns, Return{record.Whole(time.Unix(0, back.At)), number{back.Epsilon}})
 	}
 	return f
+}
+
+// perOf writes a limit's period as people do.
+func perOf(limit budget.Limit) string {
+	if limit.Per == 0 {
+		return budget.FormatPer(0)
+	}
+	return period.Text(limit.Per)
 }
 
 func optional(d *decimal.Decimal) *number {
@@ -275,6 +291,11 @@ func Published(books *Books, newest []record.Value, at time.Time) Report {
 		r.Budgets[i].WindowsLeft = left[name].BudgetLeft
 		if of := left[name].LossFields; of != nil {
 			r.Budgets[i].WindowsUsed = of.WindowsUsed
+		}
+		if of := left[name].Stream; slices.ContainsFunc(newest, func(v record.Value) bool {
+			return v.Budget == name && v.Stream != of
+		}) {
+			r.Budgets[i].WindowsOf = of
 		}
 	}
 	for _, f := range newest {

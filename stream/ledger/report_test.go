@@ -44,7 +44,7 @@ func TestReportGolden(t *testing.T) {
    "per": "forever", "epsilon_total": 0.5, "epsilon_total_lost": 0.5, "windows_left": 6, "exhausted_at": "2026-11-20T08:09:00Z", "exhausted_since": null, "returns": []}
  ],
  "budgets": [
-  {"budget": "shared", "epsilon_lost": 0.5, "windows_used": 1, "epsilon_spent": 0.5, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
+  {"budget": "shared", "epsilon_lost": 0.5, "windows_used": 1, "windows_of": "u", "epsilon_spent": 0.5, "epsilon_limit": 1, "epsilon_left": 0.5, "delta_spent": 0, "delta_limit": 0,
    "per": "5m", "epsilon_total": 0.7, "epsilon_total_lost": 0.7, "epsilon_last_day": 0.7, "epsilon_lost_last_day": 0.7, "windows_left": 1, "exhausted_at": "2026-11-20T08:03:00Z", "exhausted_since": null,
    "returns": [{"at": "2026-11-20T08:07:00Z", "epsilon": 0.5}]},
   {"budget": "v", "epsilon_lost": 0.5, "windows_used": 2, "epsilon_spent": 0.5, "epsilon_limit": 2, "epsilon_left": 1.5, "delta_spent": 0, "delta_limit": 0,

@@ -110,7 +110,7 @@ func (a statements) statement(s *config.Stream) (statement, error) {
 		all.Losses = append(all.Losses, newLoss("day", 0, "24h", day,
 			"In any 24 h one person loses at most %s, counting the windows that end in it.", anyOf))
 	}
-	limit, per := cost.Loss{Spending: budget.Spending{Epsilon: b.Epsilon, Delta: b.Delta}}, budget.FormatPer(b.Per)
+	limit, per := cost.Loss{Spending: budget.Spending{Epsilon: b.Epsilon, Delta: b.Delta}}, config.Period(b.Per)
 	if b.Per == 0 {
 		all.Losses = append(all.Losses,
 			newLoss("budget", 0, per, limit, "All windows together, for ever, cost one person at most %s.", anyOf))
@@ -125,10 +125,10 @@ func (a statements) statement(s *config.Stream) (statement, error) {
 		}
 		all.Losses = append(all.Losses,
 			newLoss("budget", 0, per, limit, fmt.Sprintf("The windows that end in any %s cost one person at most %%s.",
-				config.Period(b.Per)), anyOf),
+				per), anyOf),
 			newLoss("stretch", stretch.Windows, per, stretch.Lost,
 				fmt.Sprintf("What one person does in any %s falls into up to %d windows%s. Together%s they cost at "+
-					"most %%s.", config.Period(b.Per), stretch.Windows, partly, later), "that person did any of it"))
+					"most %%s.", per, stretch.Windows, partly, later), "that person did any of it"))
 	}
 	for _, shared := range cost.InCommon(a.payers(now)) {
 		if shared.Topic == s.Input.Topic {

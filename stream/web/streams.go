@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/record"
@@ -250,7 +249,7 @@ func infoOf(s *config.Stream) streamInfo {
 		info.ExpectedUsers = new(s.ExpectedUsers)
 	}
 	if m := s.MaxWindows; m != nil {
-		info.MaxWindows = &record.Cap{Count: m.By.AtMost(), Per: budget.FormatPer(m.Per)}
+		info.MaxWindows = &record.Cap{Count: m.By.AtMost(), Per: config.Duration(m.Per)}
 	}
 	if m := s.MinUsers; m != nil {
 		info.MinUsers = &minUsers{m.Count, m.Release}

@@ -81,11 +81,11 @@ function byNeed(a, b) {
 }
 
 function card(budget, streams) {
-  const { epsilon_lost: lost, epsilon_limit: limit, windows_used: used, windows_left: left, per, partial } = budget;
+  const { epsilon_lost: lost, epsilon_limit: limit, windows_used: used, windows_left: left, windows_of: of, per, partial } = budget;
   // Under a cap there is no number, and records of earlier releases do not say how many are used.
   const countable = left < Number.MAX_SAFE_INTEGER && used + left > 0 && !(partial && used === 0);
   const share = countable ? used / (used + left) : lost === null ? 1 : Math.min(1, lost / limit);
-  const paid = countable ? `${plain(used)} of ${several(used + left, "window")} used` : "";
+  const paid = countable ? `${plain(used)} of ${several(used + left, "window")}${of ? ` of ${of}` : ""} used` : "";
   const period = per === "forever" ? "in all" : per ? `in any ${per}` : "";
   const bar = h("div", { class: "bar-of", role: "img", "aria-label": paid ? `${paid}.` : lost === null ? "No ε bounds what one person can have lost." : `One person can have lost ε ${lossText(lost, limit)} of ${limit}.` }, h("div", { class: "spent" }));
   bar.firstChild.style.width = `${100 * share}%`;
@@ -154,25 +154,29 @@ function strip({ delta_limit: delta, epsilon_spent: spent, returns, exhausted_at
 function losses({ stream, losses: all }, known, shared) {
   const of = (scope) => all.find((loss) => loss.scope === scope);
   const amount = ({ epsilon, delta, epsilon_sum: sum }) => epsilon === null ? "no bounded ε" : `ε ${lossText(epsilon)}${delta ? `, δ ${delta}` : ""}${sum ? ` (ε ${lossText(sum)} without δ)` : ""}`;
-  const [window, watch, day] = [of("window"), of("watch") ?? of("total"), of("day")];
+  const [window, beside, day] = [of("window"), besides(known, of), of("day")];
   const cap = known?.max_windows;
   // Under a cap, who does not count in a window counts in a later one instead: its ε is that of both.
-  const within = cap ? " by what they do in one window, " : watch ? " in the figures of a window, " : " in a window, ";
+  const within = cap ? " by what they do in one window, " : beside ? " in the figures of a window, " : " in a window, ";
   return h("section", { class: "panel" }, h("h2", {}, stream),
     window && day ? h("p", { class: "loss" }, "One person loses at most ", h("strong", {}, amount(window)), within, h("strong", {}, amount(day)),
-      ` in any 24 h${watch ? ` with its ${instancesOf(known)}` : ""}${shared > 1 ? `, in all ${shared} streams of budget ${known.budget} together` : ""}.`,
+      ` in any 24 h${beside && ` with its ${beside}`}${shared > 1 ? `, in all ${shared} streams of budget ${known.budget} together` : ""}.`,
       cap ? ` One person counts in at most ${several(cap.count, "window")} of any ${cap.per}.` : "") : null,
     h("ul", {}, ...all.filter((loss) => short.includes(loss.scope)).map((loss) => h("li", {}, loss.sentence))),
     h("details", {}, h("summary", {}, "All limits and the public choices behind them"),
       h("ul", {}, ...all.filter((loss) => !short.includes(loss.scope)).map((loss) => h("li", {}, loss.sentence))), ...(known?.declared ? choices(known) : [])));
 }
 
-/** What of a stream costs ε an instance, and not a window. */
-const instancesOf = (stream) => [["watches", (r) => isWatch(r.statistic)], ["figures on change", (r) => r.on_change], ["running totals", (r) => r.total]]
-  .filter(([, is]) => stream?.releases.some(is)).map(([name]) => name).join(" and ") || "watches";
+/** What costs ε beside the windows of a stream. */
+function besides(stream, of) {
+  const has = (is) => stream?.releases.some(is);
+  const names = [["watches", stream ? has((r) => isWatch(r.statistic)) : of("watch")], ["figures on change", has((r) => r.on_change)],
+    ["running totals", of("total")], ["numbers of active users", of("active")], ["discoveries", of("discovery")]].filter(([, is]) => is).map(([name]) => name);
+  return names.join(", ").replace(/, ([^,]*)$/, " and $1");
+}
 
 /** The limits that are shown unfolded. */
-const short = ["window", "watch", "total", "event", "day"];
+const short = ["window", "watch", "total", "active", "discovery", "event", "day"];
 
 /** What one person counts with if all their events make it. */
 const together = { sum: "the sum of their values", count: "the number of their events", mean: "the mean of their values" };

@@ -8,7 +8,6 @@ import (
 	"github.com/louver/louver/budget"
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/windows/period"
 )
 
 // printBudgets writes tables of what one person can have lost through streams and budgets, how many of the windows that
@@ -73,15 +72,7 @@ func lostOf(b ledger.BudgetReport) string {
 	if b.Per == "forever" {
 		return text + " in total"
 	}
-	return text + " per " + days(b.Per)
-}
-
-// days writes a period as streams files do, 7d for 168h.
-func days(per string) string {
-	if d, err := time.ParseDuration(per); err == nil {
-		return period.Text(d)
-	}
-	return per
+	return text + " per " + b.Per
 }
 
 // bounded writes an ε, or "no bound".
@@ -92,8 +83,8 @@ func bounded[N fmt.Stringer](epsilon *N) string {
 	return (*epsilon).String()
 }
 
-// used writes how many of the windows that a budget pays are used. Under a cap there may be no end of them, and where
-// windows cost nothing by themselves there is nothing to use.
+// used writes how many of the windows that a budget pays are used, and of which stream if there are several. Under a
+// cap there may be no end of them, and where windows cost nothing by themselves there is nothing to use.
 func used(f ledger.BudgetReport) string {
 	if f.WindowsLeft >= budget.MostWindows && f.WindowsUsed == 0 {
 		return "-"
@@ -101,7 +92,11 @@ func used(f ledger.BudgetReport) string {
 	if f.WindowsLeft >= budget.MostWindows {
 		return fmt.Sprintf("%d, no end", f.WindowsUsed)
 	}
-	return fmt.Sprintf("%d of %d", f.WindowsUsed, f.WindowsUsed+f.WindowsLeft)
+	text := fmt.Sprintf("%d of %d", f.WindowsUsed, f.WindowsUsed+f.WindowsLeft)
+	if f.WindowsOf != "" {
+		text += " of " + f.WindowsOf
+	}
+	return text
 }
 
 // nextReturn says when a charge returns. With a δ, what it then gives back is no ε that anybody has lost.

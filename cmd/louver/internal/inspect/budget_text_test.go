@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/audit"
-	"github.com/louver/louver/stream/ledger"
 )
 
 func TestBudgetTable(t *testing.T) {
@@ -64,15 +63,5 @@ func TestInstancesOfTheAudit(t *testing.T) {
 	printFindings(&w, audit.Findings{OK: true, Instances: 3})
 	if want := "releases on change: 3 instances armed, each charged once; 0 of them fired\n"; !strings.HasSuffix(w.String(), want) {
 		t.Errorf("%q, want %q at the end", w.String(), want)
-	}
-}
-
-// Periods are written as in the streams file.
-func TestLostOf(t *testing.T) {
-	for per, want := range map[string]string{"168h": " per 7d", "24h": " per 24h", "90m": " per 1h30m",
-		"forever": " in total"} {
-		if got := lostOf(ledger.BudgetReport{Per: per}); !strings.HasSuffix(got, want) {
-			t.Errorf("%s: %q, want %q at its end", per, got, want)
-		}
 	}
 }
