@@ -132,13 +132,7 @@ func FuzzRestoreAllowance(f *testing.F) {
 	a := NewAllowance(rule)
 	for i := range uint64(20) {
 		a.Visit(UserHash{i * 7, i}, []Contribution{{int(i % 3), 1}, {int((i + 1) % 3), 2}}, make([]int64, 3))
-		snapshot := a.Snapshot()
-		raw, err := decompress(snapshot)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(snapshot)
-		f.Add(raw)
+		addSnapshot(f, a.Snapshot())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, snapshot := range [][]byte{data, compress(data)} {

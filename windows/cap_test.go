@@ -32,9 +32,10 @@ func drawCap(t *rapid.T) (CapSpec, Schedule, CapRule) {
 	return c, s, rule
 }
 
-// capDays draws the windows in which each user has records, starting at a first window.
-func drawDays(t *rapid.T) (first int64, days map[UserHash][]bool) {
-	users, windows := rapid.IntRange(1, 6).Draw(t, "users"), rapid.IntRange(1, 120).Draw(t, "windows")
+// drawDays draws the windows in which each user has records, from a first window on.
+func drawDays(t *rapid.T) (first int64, windows int, days map[UserHash][]bool) {
+	users := rapid.IntRange(1, 6).Draw(t, "users")
+	windows = rapid.IntRange(1, 120).Draw(t, "windows")
 	busy := rapid.SampledFrom([]int{1, 2, 4, 10}).Draw(t, "busy")
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	days = map[UserHash][]bool{}
@@ -45,7 +46,7 @@ func drawDays(t *rapid.T) (first int64, days map[UserHash][]bool) {
 		}
 		days[UserHash{r.Uint64(), r.Uint64()}] = day
 	}
-	return rapid.Int64Range(-200, 200).Draw(t, "first"), days
+	return rapid.Int64Range(-200, 200).Draw(t, "first"), windows, days
 }
 
 // counted goes through windows with their users, in any order of users, and returns when each user counts.
@@ -89,11 +90,7 @@ func byDefinition(rule CapRule, u UserHash, first int64, day []bool) (when []int
 func TestCapAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec, s, rule := drawCap(t)
-		first, days := drawDays(t)
-		windows := 0
-		for _, day := range days {
-			windows = len(day)
-		}
+		first, windows, days := drawDays(t)
 		all := counted(t, NewCap(rule), s, first, days, 0, windows)
 		for u, day := range days {
 			if want := byDefinition(rule, u, first, day); !slices.Equal(all[u], want) {
@@ -135,11 +132,7 @@ func TestCapAgainstBruteForce(t *testing.T) {
 func TestCapAfterRestart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, s, rule := drawCap(t)
-		first, days := drawDays(t)
-		windows := 0
-		for _, day := range days {
-			windows = len(day)
-		}
+		first, windows, days := drawDays(t)
 		taken := rapid.IntRange(0, windows).Draw(t, "snapshot after")
 		stopped := rapid.IntRange(taken, windows).Draw(t, "stopped after")
 		through := NewCap(rule)
@@ -299,6 +292,16 @@ func TestCapSnapshotsThatAreWrong(t *testing.T) {
 	}
 }
 
+// addSnapshot gives a fuzz target a snapshot, compressed and not.
+func addSnapshot(f *testing.F, snapshot []byte) {
+	raw, err := decompress(snapshot)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(snapshot)
+	f.Add(raw)
+}
+
 // FuzzRestoreCap: whatever the bytes are, compressed or not, they are an error or a cap of the rule. That one writes
 // the same down again, also from there, and counts nobody too often.
 func FuzzRestoreCap(f *testing.F) {
@@ -313,13 +316,7 @@ func FuzzRestoreCap(f *testing.F) {
 			f.Fatal(err)
 		}
 		c.Counts(UserHash{uint64(i % 7), 1 << 63})
-		snapshot := c.Snapshot()
-		raw, err := decompress(snapshot)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(snapshot)
-		f.Add(raw)
+		addSnapshot(f, c.Snapshot())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, snapshot := range [][]byte{data, compress(data)} {
@@ -426,7 +423,7 @@ func TestCapChangesNoMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, s, rule := drawCap(t)
 		overlap := int(s.Size / s.Every)
-		first, days := drawDays(t)
+		first, _, days := drawDays(t)
 		for u, moments := range days {
 			u[1] += uint64(first + 200)
 			for from := range moments {

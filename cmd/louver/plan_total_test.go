@@ -20,7 +20,7 @@ func TestPlanOfTotals(t *testing.T) {
 		// What it costs: with max_groups, and of a mechanism without any pure ε with a δ.
 		{[]string{"--window", "15m", "--epsilon", "1", "--max-groups", "2"}, []string{"a user loses", "│ 1 │ ε 2 "}},
 		{[]string{"--window", "15m", "--epsilon", "1", "--mechanism", "square_root"}, []string{"│ 1 │ ε 6.491248 ",
-			"not ε-private: ρ = ε²/2 is what it costs", "a δ of 0.000000001"}},
+			"It is not ε-private. It costs ρ = ε²/2", "a δ of 0.000000001"}},
 		{[]string{"--window", "15m", "--epsilon", "1", "--mechanism", "square_root", "--json"}, []string{
 			`"kind": "zcdp"`, `"rho": 0.5`, `"epsilon_lost": 6.491248`, `"delta_lost": 0.000000001`}},
 		{[]string{"--window", "15m", "--error", "20"}, []string{" 1.3 ", "± 18 users", "± 19 users",
@@ -33,7 +33,7 @@ func TestPlanOfTotals(t *testing.T) {
 		// Of a distribution also how many users its quantiles need, which check says as well.
 		{append(bounds, "--statistic", "histogram", "--buckets", "10,20,50", "--window", "15m", "--epsilon", "1",
 			"--users", "5000"), []string{"counts users in 5 buckets by their first value, each once, since midnight",
-			"the number of all users", "of the day, quantiles from it are rough / useful", "users on, and with 5000:",
+			"the number of all users", "of the day, quantiles from it are rough / useful", "users on, and what they are with 5000:",
 			"180 / 830: useful", "600 / 3000: useful", "6000 / 30000: noise"}},
 		{append(bounds, "--statistic", "histogram", "--buckets", "10,20,50", "--window", "15m", "--epsilon", "1",
 			"--json"), []string{`"statistic": "histogram"`, `"release": "p99"`, `"rough_from": 6000`,

@@ -205,7 +205,7 @@ func TestReleaseTotalRefuses(t *testing.T) {
 		{append(one, "--max-total", "1.5"), "--max-total 1.5; want a whole number of windows"},
 		{append(one, "--mechanism", "square_root"), "--since with --mechanism square_root; want tree"},
 		{append(one, "--user", ""), "--since without --user; want the column of the users"},
-		{append(one, "--since", ""), "--time without --watch, --since or --active"},
+		{append(one, "--since", ""), "--from without --watch, --since or --active"},
 		{append(one, "--since", "", "--max-total", "5"), "--max-total without --since"},
 	} {
 		got := commandLine(t, today(), totalToday(c.args...)...)

@@ -66,6 +66,17 @@ func scramOf(t *testing.T, password string) sasl.Mechanism {
 	return m
 }
 
+// opened returns a connection that ends with the test.
+func opened(t *testing.T, c kafkaconn.Config) *kafkaconn.Conn {
+	t.Helper()
+	conn, err := kafkaconn.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
 // Everything that talks to Kafka does so over TLS and with credentials.
 func TestTLSAndSASL(t *testing.T) {
 	cert, pool := certificate(t)
@@ -80,12 +91,7 @@ func TestTLSAndSASL(t *testing.T) {
 	for name, mechanism := range map[string]sasl.Mechanism{"plain": plain.Mechanism{Username: "plainuser",
 		Password: "secret"}, "scram": scramOf(t, "secret")} {
 		t.Run(name, func(t *testing.T) {
-			conn, err := kafkaconn.New(kafkaconn.Config{Brokers: cluster.ListenAddrs(), TLS: trust, SASL: mechanism,
-				ClientID: "c"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
+			conn := opened(t, kafkaconn.Config{Brokers: cluster.ListenAddrs(), TLS: trust, SASL: mechanism, ClientID: "c"})
 			ctx := kafkatest.Context(t)
 			if err := conn.Check(ctx, nil); err != nil {
 				t.Fatal(err)
@@ -130,11 +136,7 @@ func TestTLSAndSASL(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.Brokers = cluster.ListenAddrs()
-			conn, err := kafkaconn.New(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
+			conn := opened(t, c)
 			// At once: well before the time that is allowed.
 			if err := conn.Check(kafkatest.Context(t), nil); !kafkaconn.Refused(err) {
 				t.Errorf("%v, want to be refused", err)
@@ -161,12 +163,8 @@ func TestAuthoritiesOfTheMoment(t *testing.T) {
 	t.Cleanup(cluster.Close)
 	var trusted atomic.Pointer[x509.CertPool]
 	trusted.Store(oldPool)
-	conn, err := kafkaconn.New(kafkaconn.Config{Brokers: cluster.ListenAddrs(), TLS: &tls.Config{},
+	conn := opened(t, kafkaconn.Config{Brokers: cluster.ListenAddrs(), TLS: &tls.Config{},
 		Authorities: func() (*x509.CertPool, error) { return trusted.Load(), nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
 	ctx := kafkatest.Context(t)
 	if err := conn.Check(ctx, nil); err != nil {
 		t.Fatal(err)
@@ -188,15 +186,11 @@ func TestAuthoritiesOfTheMoment(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-		conn, err := kafkaconn.New(kafkaconn.Config{Brokers: []string{"kafka:9092"},
+		conn := opened(t, kafkaconn.Config{Brokers: []string{"kafka:9092"},
 			Dial: func(context.Context, string, string) (net.Conn, error) { return nil, refused }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // of the bubble's clock
 		defer cancel()
-		err = conn.Check(ctx, nil)
+		err := conn.Check(ctx, nil)
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, syscall.ECONNREFUSED) ||
 			kafkaconn.Refused(err) {
 			t.Errorf("%v, want that time ran out, and why", err)

@@ -12,7 +12,7 @@ export const pace = (times) => { speed = times; };
 export const fields = "id,stream,group,release,window_start,window_end,incomplete,statistic,p,unit,value,status,reason,epsilon,error_95,low,high,level,basis,quality,users,p_low,p_high,smoothed,since,changed,excess_95,clip,outside_95,cut_95,final,active";
 
 /** An answer that is no figure: `message` is a sentence for people. */
-export class Refusal extends Error {
+class Refusal extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;

@@ -49,10 +49,10 @@ export const alarmText = (stream, alarms, name = (f) => f.release) =>
 export const silenceOf = (stream, group) => group === undefined ? stream.silent : stream.silent_groups.find((g) => g.group === group) ?? null;
 
 /** Since when, in words. */
-export const silenceText = (stream, silence) => `hardly anybody${stream.max_windows ? " who still counts" : ""} since ${clock(seconds(silence.since))}`;
+const silenceText = (stream, silence) => `hardly anybody${stream.max_windows ? " who still counts" : ""} since ${clock(seconds(silence.since))}`;
 
 /** Why, in words. */
-export const silenceReason = (silence) => `The released counts since ${utc(seconds(silence.since))} are within their noise. At most ${plain(silence.users_at_most)} users were in the newest window (95 %).`;
+const silenceReason = (silence) => `The released counts since ${utc(seconds(silence.since))} are within their noise. At most ${plain(silence.users_at_most)} users were in the newest window (95 %).`;
 
 /** A change lasts while one of so many of the newest figures has not returned half of the way: noise moves single ones. */
 const steady = 3;

@@ -6,7 +6,6 @@ package check
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -75,7 +74,7 @@ func (c *Command) Run(app *cli.App) error {
 		if !c.Rights {
 			const more = "louver check --rights also lists the topics and rights that these streams need, and asks the " +
 				"brokers for them\n"
-			if _, err := io.WriteString(app.Out, app.Fold(more)); err != nil {
+			if err := app.Print(more); err != nil {
 				return err
 			}
 		}

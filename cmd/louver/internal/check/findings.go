@@ -2,7 +2,6 @@ package check
 
 import (
 	"bytes"
-	"io"
 	"slices"
 	"time"
 
@@ -63,8 +62,7 @@ func (f findings) print(app *cli.App) error {
 	for _, in := range f.Inputs {
 		out.WriteString(in.Text + "\n")
 	}
-	_, err := io.WriteString(app.Out, app.Fold(out.String()))
-	return err
+	return app.Print(out.String())
 }
 
 // lossReport says how much one person can lose through some windows.

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -150,10 +148,8 @@ func (c *PlanCommand) check() error {
 	for _, p := range mechanisms.Parameters() {
 		_, flags["--"+cli.FlagOf(p.Name)] = c.Given(p)
 	}
-	for _, flag := range slices.Sorted(maps.Keys(flags)) {
-		if flags[flag] {
-			return fmt.Errorf("%s with a streams file, which sets it; use one or the other", flag)
-		}
+	if flag := cli.FirstGiven(flags); flag != "" {
+		return fmt.Errorf("%s with a streams file, which sets it; use one or the other", flag)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -103,6 +102,5 @@ func (c *PlanCommand) printActive(app *cli.App, mechanism string, update time.Du
 		return err
 	}
 	out.WriteString(plans[0].notPure())
-	_, err := io.WriteString(app.Out, app.Fold(out.String()))
-	return err
+	return app.Print(out.String())
 }

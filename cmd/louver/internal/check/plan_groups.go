@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/shopspring/decimal"
@@ -22,15 +21,8 @@ type planGroupFlags struct {
 
 // misplacedGroups returns a flag that was given and has no meaning without --statistic groups, or "".
 func (f planGroupFlags) misplacedGroups() string {
-	switch {
-	case f.Found != nil:
-		return "--found"
-	case f.NamesPerUser != 0:
-		return "--names-per-user"
-	case f.AtLeast != 1:
-		return "--at-least"
-	}
-	return ""
+	return cli.FirstGiven(map[string]bool{"--found": f.Found != nil, "--names-per-user": f.NamesPerUser != 0,
+		"--at-least": f.AtLeast != 1})
 }
 
 // plannedGroups is the forecast of a discovery.
@@ -75,17 +67,11 @@ func (c *PlanCommand) planGroups(app *cli.App) error {
 func (c *PlanCommand) namesPerUser() int64 { return max(c.NamesPerUser, int64(c.MaxGroups)) }
 
 func (c *PlanCommand) checkGroups() error {
-	for _, f := range []struct {
-		flag  string
-		given bool
-	}{{"a streams file", c.File != ""}, {"--error", c.Error != ""}, {"--shape", c.Shape != ""},
-		{"--spread", c.Spread != nil}, {"--watch", c.Watch != ""}, {"--since", c.Since != ""},
-		{"--active", c.Active != 0},
-		{"--lower", c.Lower != nil}, {"--upper", c.Upper != nil},
-		{"--step", c.Step != nil}, {"--count-epsilon", c.CountEpsilon != nil}} {
-		if f.given {
-			return fmt.Errorf("--statistic groups with %s; want it without", f.flag)
-		}
+	if flag := cli.FirstGiven(map[string]bool{"a streams file": c.File != "", "--error": c.Error != "",
+		"--shape": c.Shape != "", "--spread": c.Spread != nil, "--watch": c.Watch != "", "--since": c.Since != "",
+		"--active": c.Active != 0, "--lower": c.Lower != nil, "--upper": c.Upper != nil, "--step": c.Step != nil,
+		"--count-epsilon": c.CountEpsilon != nil}); flag != "" {
+		return fmt.Errorf("--statistic groups with %s; want it without", flag)
 	}
 	most := int64(mechanisms.MaxUsers)
 	switch {
@@ -169,8 +155,7 @@ func (c *PlanCommand) printGroups(app *cli.App, plans []plannedGroups) error {
 	}
 	fmt.Fprintf(&out, "of a million names for which only %s counted, at most %s would be found\n", users(c.AtLeast),
 		cli.Short(most))
-	_, err := io.WriteString(app.Out, app.Fold(out.String()))
-	return err
+	return app.Print(out.String())
 }
 
 // chance writes a probability as a percentage.

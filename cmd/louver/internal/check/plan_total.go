@@ -107,11 +107,9 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 
 // totalQuery returns the total that the flags describe, without its ε.
 func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
-	other := map[string]bool{"a streams file": c.File != "", "--shape": c.Shape != "", "--watch": c.Watch != ""}
-	for flag, given := range other {
-		if given {
-			return q, fmt.Errorf("--since with %s; want one of the two", flag)
-		}
+	if flag := cli.FirstGiven(map[string]bool{"a streams file": c.File != "", "--shape": c.Shape != "",
+		"--watch": c.Watch != ""}); flag != "" {
+		return q, fmt.Errorf("--since with %s; want one of the two", flag)
 	}
 	unit, update := period.Unit(c.Since), cmp.Or(c.Update, c.Window)
 	if !slices.Contains(period.Units(), unit) {
@@ -212,8 +210,7 @@ func (c *PlanCommand) printTotals(app *cli.App, of config.Total, plans []planned
 		fmt.Fprintf(&out, "With a smaller ε (of two digits) the error would at times be more than %s.\n",
 			cli.WithUnit(c.Error, unit))
 	}
-	_, err := io.WriteString(app.Out, app.Fold(out.String()))
-	return err
+	return app.Print(out.String())
 }
 
 // printQuantiles says of a distribution so far how many users its quantiles need.

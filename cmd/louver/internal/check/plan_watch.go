@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -31,11 +30,9 @@ type plannedWatch struct {
 
 // planWatch forecasts a watch.
 func (c *PlanCommand) planWatch(app *cli.App) error {
-	for flag, given := range map[string]bool{"a streams file": c.File != "", "--error": c.Error != "",
-		"--shape": c.Shape != "", "--mechanism": c.Mechanism != "", "--statistic": c.Statistic != ""} {
-		if given {
-			return cli.UsageError(fmt.Errorf("--watch with %s; want one of the two", flag))
-		}
+	if flag := cli.FirstGiven(map[string]bool{"a streams file": c.File != "", "--error": c.Error != "",
+		"--shape": c.Shape != "", "--mechanism": c.Mechanism != "", "--statistic": c.Statistic != ""}); flag != "" {
+		return cli.UsageError(fmt.Errorf("--watch with %s; want one of the two", flag))
 	}
 	if c.Window < time.Second || c.Per < c.Window || c.WatchGroups < 1 || c.Users < 0 {
 		return cli.UsageError(fmt.Errorf("--window %s, --per %s, --watch-groups %d, --users %d; want at least 1s, at "+
@@ -88,6 +85,5 @@ func (c *PlanCommand) printWatch(app *cli.App, plans []plannedWatch) error {
 	if err := cli.WriteTable(&out, app.Width(), head, rows); err != nil {
 		return err
 	}
-	_, err := io.WriteString(app.Out, app.Fold(out.String()))
-	return err
+	return app.Print(out.String())
 }

@@ -3,7 +3,6 @@ package check
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -48,7 +47,7 @@ func (c *Command) granted(app *cli.App, client *kafka.Client, found *examination
 			fmt.Fprintf(&lines, "Not there yet, so only the right to create them was asked for: %s\n",
 				english.WordSeries(asked.Unknown, "and"))
 		}
-		if _, err := io.WriteString(app.Out, app.Fold(lines.String())); err != nil {
+		if err := app.Print(lines.String()); err != nil {
 			return err
 		}
 	}

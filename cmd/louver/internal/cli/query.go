@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -90,6 +91,16 @@ func exampleOf(p mechanisms.Parameter) string {
 
 // FlagOf returns the name of a parameter's flag.
 func FlagOf(parameter string) string { return strings.ReplaceAll(parameter, "_", "-") }
+
+// FirstGiven returns the first flag, by name, that was given; "" if none was.
+func FirstGiven(given map[string]bool) string {
+	for _, flag := range slices.Sorted(maps.Keys(given)) {
+		if given[flag] {
+			return flag
+		}
+	}
+	return ""
+}
 
 // Given returns the setting of a parameter by the flags.
 func (f QueryFlags) Given(p mechanisms.Parameter) (v mechanisms.Setting, given bool) {

@@ -10,15 +10,17 @@ import (
 	"golang.org/x/term"
 )
 
-// Fold breaks lines of text between words where a terminal would break them anywhere. A pipe gets them whole.
-func (a *App) Fold(text string) string {
-	if !a.OnTerminal() {
-		return text
+// Print writes text to the output. It breaks lines between words where a terminal would break them anywhere. A pipe gets
+// them whole.
+func (a *App) Print(text string) error {
+	if a.OnTerminal() {
+		text = foldLines(text, a.Width())
 	}
-	return foldLines(text, a.Width())
+	_, err := io.WriteString(a.Out, text)
+	return err
 }
 
-// Say tells the person at the terminal something that is no output, on standard error, as Fold would write it. It adds
+// Say tells the person at the terminal something that is no output, on standard error, as Print would write it. It adds
 // the end of the line.
 func (a *App) Say(format string, args ...any) { say(a.Err, fmt.Sprintf(format, args...)) }
 
@@ -53,7 +55,7 @@ func foldLines(text string, width int) string {
 		}
 		indent := line[:len(line)-len(words)]
 		at := 0 // where the line ends that is being written
-		for _, word := range strings.Split(together.Replace(words), " ") {
+		for word := range strings.SplitSeq(together.Replace(words), " ") {
 			word = strings.ReplaceAll(word, "\u00a0", " ")
 			n := utf8.RuneCountInString(word)
 			switch {

@@ -13,9 +13,10 @@ import (
 	"github.com/louver/louver/stream/kafka/kafkatest"
 )
 
-// TestEmbeddedBrokerRefusesNames: what works on the embedded broker must work on Kafka, too.
-func TestEmbeddedBrokerRefusesNames(t *testing.T) {
-	broker, err := embedded("127.0.0.1", 0, "")
+// toEmbedded returns a connection to an embedded broker. Both end with the test.
+func toEmbedded(t *testing.T, more ...kfake.Opt) *kafkaconn.Conn {
+	t.Helper()
+	broker, err := embedded("127.0.0.1", 0, "", more...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,6 +26,12 @@ func TestEmbeddedBrokerRefusesNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
+	return conn
+}
+
+// TestEmbeddedBrokerRefusesNames: what works on the embedded broker must work on Kafka, too.
+func TestEmbeddedBrokerRefusesNames(t *testing.T) {
+	conn := toEmbedded(t)
 	for name, want := range map[string]error{
 		"good.topic_1-a": nil, strings.Repeat("x", 249): nil, "...a": nil,
 		"bad topic": kafka.InvalidTopic, "bad/topic": kafka.InvalidTopic, ".": kafka.InvalidTopic,
@@ -66,16 +73,7 @@ func TestEmbeddedBrokerRefusesNames(t *testing.T) {
 // The broker keeps what it has: a topic that kfake has compacted begins later, which stops a service that starts again.
 func TestEmbeddedBrokerKeepsRecords(t *testing.T) {
 	for _, more := range [][]kfake.Opt{nil, {inPieces()}} {
-		broker, err := embedded("127.0.0.1", 0, "", more...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(broker.Close)
-		conn, err := kafkaconn.New(kafkaconn.Config{Brokers: broker.ListenAddrs()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(conn.Close)
+		conn := toEmbedded(t, more...)
 		answer, err := conn.Client.DescribeConfigs(kafkatest.Context(t), &kafka.DescribeConfigsRequest{
 			Resources: []kafka.DescribeConfigRequestResource{{ResourceType: kafka.ResourceTypeBroker, ResourceName: "0",
 				ConfigNames: []string{cleanEvery}}}})

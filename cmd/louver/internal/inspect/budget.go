@@ -4,7 +4,6 @@ package inspect
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -72,8 +71,7 @@ func (c *BudgetCommand) Run(app *cli.App) error {
 	if err := printBudgets(&out, app.Width(), report, now); err != nil {
 		return err
 	}
-	_, err = io.WriteString(app.Out, app.Fold(out.String()))
-	return err
+	return app.Print(out.String())
 }
 
 // only keeps one stream of a report, and its budget.

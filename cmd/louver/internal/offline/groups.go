@@ -27,15 +27,8 @@ type groupFlags struct {
 
 // misplacedGroups returns a flag that was given and has no meaning without --statistic groups, or "".
 func (f groupFlags) misplacedGroups() string {
-	switch {
-	case f.Group != "":
-		return "--group"
-	case f.MaxGroups != 1:
-		return "--max-groups"
-	case f.AtLeast != 1:
-		return "--at-least"
-	}
-	return ""
+	return cli.FirstGiven(map[string]bool{"--group": f.Group != "", "--max-groups": f.MaxGroups != 1,
+		"--at-least": f.AtLeast != 1})
 }
 
 // groups prints the names of a file that are found.
@@ -67,18 +60,11 @@ func (c *ReleaseCommand) finding() (*mechanisms.TruncatedGeometric, error) {
 		needed{"--group", c.Group, "the column of the names"}); err != nil {
 		return nil, err
 	}
-	for _, f := range []struct {
-		flag  string
-		given bool
-	}{{"--watch", c.Watch != ""}, {"--since", c.Since != ""}, {"--active", c.Active != 0},
-		{c.misplaced(), c.misplaced() != ""}, {c.misplacedTotal(), c.misplacedTotal() != ""},
-		{"--value", c.Value != ""}, {"--repeat", c.Repeat != 1},
-		{"--contribution", c.Contribution != string(windows.Last)}, {"--lower", c.Lower != nil}, {"--upper", c.Upper != nil},
-		{"--step", c.Step != nil}} {
-		if f.given {
-			return nil, fmt.Errorf("--statistic groups with %s; want it without: it counts the users of each name",
-				f.flag)
-		}
+	if flag := cli.FirstGiven(map[string]bool{"--watch": c.Watch != "", "--since": c.Since != "",
+		"--active": c.Active != 0, c.misplaced(): c.misplaced() != "", c.misplacedTotal(): c.misplacedTotal() != "",
+		"--value": c.Value != "", "--repeat": c.Repeat != 1, "--contribution": c.Contribution != string(windows.Last),
+		"--lower": c.Lower != nil, "--upper": c.Upper != nil, "--step": c.Step != nil}); flag != "" {
+		return nil, fmt.Errorf("--statistic groups with %s; want it without: it counts the users of each name", flag)
 	}
 	if c.MaxGroups < 1 {
 		return nil, fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups)

@@ -31,15 +31,8 @@ type totalFlags struct {
 
 // misplacedTotal returns a flag that was given and has no meaning without --since or --active, or "".
 func (f totalFlags) misplacedTotal() string {
-	switch {
-	case f.Zone != "":
-		return "--zone"
-	case f.Update != 0:
-		return "--update"
-	case f.MaxTotal != nil:
-		return "--max-total"
-	}
-	return ""
+	return cli.FirstGiven(map[string]bool{"--zone": f.Zone != "", "--update": f.Update != 0,
+		"--max-total": f.MaxTotal != nil})
 }
 
 // total prints a running total of a file.

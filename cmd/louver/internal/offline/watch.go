@@ -230,14 +230,6 @@ type watchFlags struct {
 
 // misplaced returns a flag that was given and has no meaning without --watch, or "".
 func (f watchFlags) misplaced() string {
-	for _, g := range []struct{ flag, value string }{{"--time", f.Time}, {"--time-of-day", f.Clock}, {"--from", f.From},
-		{"--to", f.To}} {
-		if g.value != "" {
-			return g.flag
-		}
-	}
-	if f.Dates == replay.MonthFirst.String() {
-		return "--dates"
-	}
-	return ""
+	return cli.FirstGiven(map[string]bool{"--time": f.Time != "", "--time-of-day": f.Clock != "", "--from": f.From != "",
+		"--to": f.To != "", "--dates": f.Dates == replay.MonthFirst.String()})
 }

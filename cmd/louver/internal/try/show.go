@@ -2,7 +2,6 @@ package try
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -70,8 +69,7 @@ func (c *Command) describe(app *cli.App, d draft, e *events) error {
 	for _, about := range feed.AboutTimes(e.times, d.Columns.Time, c.TimesFlags) {
 		fmt.Fprintf(&b, "  %s\n", about)
 	}
-	_, err := io.WriteString(app.Out, app.Fold(b.String()))
-	return err
+	return app.Print(b.String())
 }
 
 // many writes a number of things, which may be large.
@@ -109,8 +107,7 @@ func (d draft) show(app *cli.App, found *trial) error {
 	if err := cli.WriteTable(out, app.Width(), head, cells); err != nil {
 		return err
 	}
-	_, err := io.WriteString(app.Out, app.Fold(out.String()))
-	return err
+	return app.Print(out.String())
 }
 
 // verdict says what was chosen, and what it costs: a line for each.
