@@ -80,6 +80,30 @@ func TestCheckWarnsOfTotalsThatAreAddedUp(t *testing.T) {
 	}
 }
 
+// A sum of one value of each user, or of their means, is not what most people want who add up. Who writes last means it.
+func TestCheckWarnsOfSumsThatAreNoTotals(t *testing.T) {
+	for _, c := range []struct{ contribution, want string }{
+		{"", "contribution: missing, so x adds up only the last value of each user; want sum to add up all values, or last " +
+			"if that is meant"},
+		{"last", ""},
+		{"sum", ""},
+		{"mean", "contribution: mean, so x adds up the users' means, whatever they have; want sum to add up all values, or " +
+			"statistic: mean"},
+	} {
+		for _, release := range []string{"clip: none", "since: midnight, max_total: 60000"} {
+			text := strings.Replace(alone, "{name: p50, statistic: median, epsilon: 0.05}",
+				"{name: x, statistic: sum, "+release+", epsilon: 0.1}", 1)
+			if c.contribution != "" {
+				text = strings.Replace(text, "    bounds:", "    contribution: "+c.contribution+"\n    bounds:", 1)
+			}
+			others := withoutDays(commandLine(t, "", "check", clitest.File(t, "s.yaml", text)).err)
+			if strings.Contains(others, "contribution: ") != (c.want != "") || !strings.Contains(others, c.want) {
+				t.Errorf("%q, %s: %q, want %q", c.contribution, release, others, c.want)
+			}
+		}
+	}
+}
+
 // Windows and roll-ups of whole weeks begin on Thursdays, which few people expect.
 func TestCheckWarnsOfWeeks(t *testing.T) {
 	const drawn = "      - {name: p50, statistic: median, epsilon: 0.05}\n"
@@ -224,7 +248,7 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 			limit = "epsilon: 24, delta: 0.09, per: 2h"
 		}
 		text := strings.NewReplacer(median, "{name: x, "+c.release+"}", "epsilon: 24, per: 24h", limit,
-			"    output:", "    "+c.edit+"\n    output:").Replace(alone)
+			"    output:", "    contribution: last\n    "+c.edit+"\n    output:").Replace(alone)
 		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", text))
 		others := withoutDays(got.err)
 		if got.code != cli.ExitDone || !strings.Contains(others, c.want) || (c.want == "") != (others == "") {

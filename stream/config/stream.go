@@ -34,8 +34,10 @@ type Stream struct {
 	// ExpectedUsers is a public forecast of the users in one window and group, or 0 if unknown.
 	ExpectedUsers int64
 	Window        Window
-	// Contribution says which of a user's values counts, or what all of them make.
+	// Contribution says which of a user's values counts, or what all of them make. Unsaid says that the file does not
+	// say it.
 	Contribution windows.Policy
+	Unsaid       bool
 	// Figures are everything that the stream publishes, in the order of their kinds and of the file. Names are
 	// unique. [Stream.Add] keeps the order.
 	Figures []Figure

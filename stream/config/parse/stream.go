@@ -73,7 +73,8 @@ var streamForm = form.Form{
 			s.maxWindows, s.MaxWindows = &v, &v.MaxWindows
 		})},
 	{Name: "bounds", Required: true, Example: "{lower: 0, upper: 60000, step: 1}",
-		Meaning: "the public range of values. Never take it from the data: there are no default bounds",
+		Meaning: "the public range of what one user counts with in a window: of values, or of sums or numbers of events, " +
+			"as `contribution` says. Never take it from the data: there are no default bounds",
 		Value: form.Into(bounds(), func(s *streamNode, v boundary) {
 			s.Grid, s.Prior, s.priorGiven = v.grid, v.prior, v.priorGiven
 		})},
@@ -152,6 +153,8 @@ func streams() form.Kind[streamNode] {
 		if f, _ := codec.FormatOf(s.Input.Format); ok && s.Input.Value == "" && s.Contribution != windows.Count {
 			s.Input.Value = f.Value
 		}
+		_, said := m.Values["contribution"]
+		s.Unsaid = !said
 		if ok {
 			s.sound = s.checkContribution()
 		}

@@ -111,6 +111,13 @@ func warnings(file *config.File, found findings, now time.Time) []*form.Mistake 
 
 // adding warns of figures of contributions that add up which say something else than most people expect.
 func (w *warner) adding(s *config.Stream, x *streamReport) {
+	if name := summed(s); name != "" && s.Unsaid {
+		w.at(s.Where, keyOf(s, "contribution"), "missing, so %s adds up only the last value of each user; want sum to add "+
+			"up all values, or last if that is meant", name)
+	} else if name != "" && s.Contribution == windows.Mean {
+		w.at(s.Where, keyOf(s, "contribution"), "mean, so %s adds up the users' means, whatever they have; want sum to add "+
+			"up all values, or statistic: mean", name)
+	}
 	if !s.Contribution.Adds() {
 		return
 	}
@@ -151,6 +158,18 @@ func (w *warner) duration(s *config.Stream) {
 		want, other = "s", "span.duration_ms for milliseconds"
 	}
 	w.at(s.Where, keyOf(s, "unit"), "is %s, but %s is in %s; want %s, or as value %s", s.Unit, s.Input.Value, want, want, other)
+}
+
+// summed is the name of the first figure that adds up what users count with, or "".
+func summed(s *config.Stream) string {
+	for _, f := range s.Figures {
+		for _, x := range f.Series() {
+			if x.Statistic == string(mechanisms.Sum) {
+				return x.Name
+			}
+		}
+	}
+	return ""
 }
 
 // guessed warns of a δ with which every window may reveal somebody.
