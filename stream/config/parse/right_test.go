@@ -151,7 +151,7 @@ func TestDefaults(t *testing.T) {
 		Name: "s",
 		Input: config.Input{Topic: "in", Spec: codec.Spec{Format: "json", User: codec.KeyField, Value: codec.ValueField,
 			Time: codec.TimestampField, MaxFuture: 5 * time.Minute}},
-		Groups: []string{""}, MaxGroups: 1, Prior: "adaptive",
+		Groups: []string{""}, MaxGroups: 1, Prior: "adaptive", Unsaid: true,
 		Window:       config.Window{Size: 24 * time.Hour, Every: 24 * time.Hour, StartNow: true},
 		Contribution: windows.Last, Output: "out", OutputFormat: "json",
 		Budget: &config.Budget{Name: "s", Limit: budget.Limit{Epsilon: decimal.NewFromInt(1), Per: 7 * 24 * time.Hour},

@@ -265,7 +265,7 @@ var wrongEdits = []struct{ old, new, want string }{
 		`18: streams[checkout].bounds.step: empty; want a number greater than 0`},
 	{"    bounds: {lower: 0, upper: 60000, step: 1, prior: cells}\n", ``,
 		`5: streams[checkout].bounds: missing; add it, for example bounds: {lower: 0, upper: 60000, step: 1} (the public ` +
-			`range of values)`},
+			`range of what one user counts with in a window)`},
 	{`lower: 0, upper: 60000`, `upper: 60000`,
 		`18: streams[checkout].bounds.lower: missing; add it, for example lower: 0 (the lowest value)`},
 	{`lower: 0, upper: 60000`, `lower: 60000, upper: 0`,
