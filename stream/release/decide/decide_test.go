@@ -152,21 +152,31 @@ func (d *decider) rebuild() {
 	d.told()
 }
 
-// entry makes the entry of a turn and does not record it.
-func (d *decider) entry(t turn, paid ledger.PaidElsewhere) (ledger.Entry, error) {
-	t.state, t.paid = d.gather.State(t.lane.Stream.Name, t.lane.Number, t.window), paid
+// draw begins a turn, and feeds what it draws from.
+func (d *decider) draw(t turn) error {
+	t.state, t.paid = d.gather.State(t.lane.Stream.Name, t.lane.Number, t.window), d.paid
 	d.now = time.Now()
 	err := d.begin(t)
 	if err == nil {
 		err = d.fill()
 	}
-	of := d.decision
-	d.decision, d.feeding = nil, nil
+	return err
+}
+
+// record decides a turn as [Core.Next] does, in a transaction of its own.
+func (d *decider) record(t turn) ledger.Entry {
+	d.t.Helper()
+	err := d.draw(t)
 	if err == nil {
-		err = d.own.Finish(&of.entry)
+		err = d.finish()
 	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	e := d.batch.drawn[0].Entry
+	d.batch = batch{}
 	d.told()
-	return of.entry, err
+	return e
 }
 
 // give hands over the part and the mark of a window in which the users sent these records; lost says that some records
@@ -193,33 +203,36 @@ func (d *decider) give(w windows.Window, records []contribution, lost int64) {
 	}
 }
 
-// decide makes the entry of a window and does not record it.
-func (d *decider) decide(w windows.Window) ledger.Entry {
+// windowTurn is the turn of a window whose parts are all here.
+func (d *decider) windowTurn(w windows.Window) turn {
 	d.t.Helper()
 	p := d.programs[0]
-	state := d.gather.State(p.stream.Name, p.epoch, w)
-	if !state.Ready {
+	if state := d.gather.State(p.stream.Name, p.epoch, w); !state.Ready {
 		d.t.Fatalf("the window still waits for partitions %v", state.Waiting)
 	}
-	e, err := d.entry(turn{lane: p.lanes.Windows, window: w}, d.paid)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	return e
+	return turn{lane: p.lanes.Windows, window: w}
 }
 
-// learnt takes an entry into the books.
-func (d *decider) learnt(w windows.Window, e ledger.Entry) {
+// decide makes the entry of a window.
+func (d *decider) decide(w windows.Window) ledger.Entry {
 	d.t.Helper()
-	value, err := e.Encode()
-	if err != nil {
-		d.t.Fatal(err)
+	return d.record(d.windowTurn(w))
+}
+
+// unrecorded makes an entry of a window that nobody commits or learns, so that the window can be drawn again.
+func (d *decider) unrecorded(w windows.Window) ledger.Entry {
+	d.t.Helper()
+	err := d.draw(d.windowTurn(w))
+	of := d.decision
+	d.decision, d.feeding = nil, nil
+	if err == nil {
+		err = d.own.Finish(&of.entry)
 	}
-	if err := d.learn(e, value); err != nil {
+	if err != nil {
 		d.t.Fatal(err)
 	}
 	d.told()
-	d.attendance.Passed(d.programs[0].lanes.Windows, w)
+	return of.entry
 }
 
 // spread stands for the hash of a user. Tables need hashes that are spread as keyed ones are.

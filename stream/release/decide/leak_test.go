@@ -406,7 +406,6 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 			d.give(w, sample(i), int64(i/7)) // something of the last one is lost
 			e := d.decide(w)
 			got.entry(t, e)
-			d.learnt(w, e)
 			w, _ = p.schedule.Next(w)
 		}
 		for _, line := range lines.All() {

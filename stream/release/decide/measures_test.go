@@ -28,7 +28,6 @@ func TestAuditComparesWhatDrawsLearnt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.learnt(w, e)
 		key, values = e.Key(), append(values, value)
 		w, _ = p.schedule.Next(w)
 	}

@@ -111,25 +111,7 @@ func (d *decider) turnsUpTo(n int) (all []ledger.Entry) {
 		if !state.Ready {
 			return all
 		}
-		e, err := d.entry(next, nil)
-		if err != nil {
-			d.t.Fatal(err)
-		}
-		value, err := e.Encode()
-		if err == nil {
-			e, err = ledger.Decode(value)
-		}
-		if err == nil {
-			err = d.learn(e, value)
-		}
-		if err != nil {
-			d.t.Fatal(err)
-		}
-		if next.lane.Of == nil {
-			d.notes.hold(p, next.window)
-		}
-		d.attendance.Passed(next.lane, next.window)
-		all = append(all, e)
+		all = append(all, d.record(next))
 	}
 	return all
 }

@@ -118,7 +118,7 @@ streams:
 		d.give(w, records, 0)
 		records := map[string]string{} // of each entry: they follow from what the ledger holds
 		for range n {
-			value, err := d.decide(w).Encode()
+			value, err := d.unrecorded(w).Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
