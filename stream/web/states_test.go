@@ -54,6 +54,13 @@ func TestStateInAReadersWords(t *testing.T) {
 	b.shows("#state", "nothing needs a look")
 }
 
+// A second climb is told from its own beginning. The first one was short, so figures were not lower than usual after it.
+func TestSecondClimbHasItsOwnBeginning(t *testing.T) {
+	a := climbs(t, 60, func(window int) bool { return window >= 22 && window < 25 || window >= 56 })
+	b := open(t, a, "#/")
+	b.showsAt(".card.changed .said", "↑ higher since %s", a.end(55))
+}
+
 // Nothing is said of figures that are not compared with any: too few are before them.
 func TestYoungStreamIsNotCalledNormal(t *testing.T) {
 	a := climbs(t, 5, func(int) bool { return false })

@@ -3,7 +3,7 @@
 import { fields } from "./api.js";
 
 /**
- * A record as api/v1/releases has it and its description explains: with the fields that the page asks for, its window in seconds since 1970, and a share in percent.
+ * A record of api/v1/releases: the fields that the page asks for, its window in seconds since 1970, and a share in percent.
  * @typedef {Object} Figure
  * @property {number} start
  * @property {number} end

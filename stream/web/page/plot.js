@@ -86,7 +86,7 @@ export class Plot {
   axis = [0, 1];
   /** How much room the ends of the axis take beside a small plot, in pixels. */
   gutter = 0;
-  /** What else is painted: picked windows [[from, to], …]; in a demo the truth of a figure, and whether it is of an incident. smoothed: with smoothed lines. */
+  /** What else is painted: picked windows [[from, to], …]; in a demo the truth of a figure, and whether it is of an incident; smoothed lines. */
   extras = {};
 
   /**

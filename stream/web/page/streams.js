@@ -54,24 +54,27 @@ const silenceText = (stream, silence) => `hardly anybody${stream.max_windows ? "
 /** Why, in words. */
 const silenceReason = (silence) => `The released counts since ${utc(seconds(silence.since))} are within their noise. At most ${plain(silence.users_at_most)} users were in the newest window (95 %).`;
 
-/** A change lasts while one of so many of the newest figures has not returned half of the way: noise moves single ones. */
+/** A change lasts while one of so many figures in a row has not returned half of the way: noise moves single ones. */
 const steady = 3;
 
 const beyond = (figure, { direction, half }) => readable(figure) && (direction === "above" ? figure.value > half : figure.value < half);
 
 /**
- * How a series has changed by more than noise and the usual variation explain, if it is so still.
+ * How a series still differs by more than noise and the usual variation explain.
  * @returns {{direction: "above"|"below", sentence: string, half: number, since: number}|null}
  */
 function changeOf(stream, list, signals) {
   let change = null;
+  const past = [], lasts = () => past.slice(-steady).some((figure) => beyond(figure, change));
   for (const figure of list.slice(-kept)) {
-    const signal = signals.get(figure.id);
-    if (!signal || signal.direction === change?.direction) continue;
-    const back = change && !beyond(figure, change);
-    change = back ? null : { ...signal, half: (figure.value + signal.median * (figure.statistic === "share" ? 100 : 1)) / 2, since: Math.max(figure.start, figure.end - everyOf(stream)) };
+    const signal = signals.get(figure.id), same = signal?.direction === change?.direction;
+    if (signal && !(same && lasts())) {
+      change = change && !same && !beyond(figure, change) ? null :
+        { ...signal, half: (figure.value + signal.median * (figure.statistic === "share" ? 100 : 1)) / 2, since: Math.max(figure.start, figure.end - everyOf(stream)) };
+    }
+    past.push(figure);
   }
-  return change && list.slice(-steady).some((figure) => beyond(figure, change)) ? change : null;
+  return change && lasts() ? change : null;
 }
 
 /**
