@@ -136,7 +136,7 @@ func TestReleaseAddsUp(t *testing.T) {
 		{"--value ms --contribution mean", "9\n", ""}, // 27.5 / 3 is 9.17, and the step is 0.5
 		{"--contribution count --step 1", "3\n", ""},
 		{"--contribution count", "", "bounds with 0.5 and --contribution count; want whole numbers of rows"},
-		{"--value ms --contribution count", "", "--contribution count with --value ms; want it without"},
+		{"--value ms --contribution count", "", "--contribution count with --value ms: rows are counted, whatever their values"},
 	} {
 		args := append(strings.Fields(c.args), "--user", "id", "--statistic", "quantile", "--p", "0.99")
 		got := commandLine(t, in, with(args...)...)

@@ -92,7 +92,7 @@ func documents(t *testing.T, text string) (all []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.Engine{Strict: true}.Render(chart, v)
+	files, err := engine.Engine{Strict: true}.RenderWithContext(t.Context(), chart, v)
 	if err != nil {
 		return nil, err
 	}
