@@ -32,6 +32,7 @@ func experiments() []experiment {
 		{"selection", "the exponential mechanism's utility bound in voting and pricing", selection},
 		{"tails", "tilt at the tails", tails},
 		{"streams", "base measures on a stream with drift, incident and night", streams},
+		{"so-far", "the distribution so far: how far p50, p90 and p99 of a day are off", soFar},
 		{"groups", "names that nobody listed: how many are found in a week, and from how many users on", groups},
 		{"quantiles", "several quantiles, jointly and one by one", severalQuantiles},
 	}
