@@ -146,6 +146,19 @@ func (d *otlpDecoder) forget(holder otlpHolder) {
 	d.lost[holder] = false
 }
 
+// enter forgets what the message before said, of those at this depth: resources, their scopes, and metrics.
+func (d *otlpDecoder) enter(depth int) {
+	switch depth {
+	case 1:
+		d.forget(otlpResource)
+	case 2:
+		d.forget(otlpScope)
+		d.raw.texts[otlpScopeName], d.raw.texts[otlpScopeVersion] = nil, nil
+	case 3:
+		d.raw.texts[otlpMetric], d.raw.texts[otlpUnit] = nil, nil
+	}
+}
+
 // Begin implements [Batch].
 func (d *otlpDecoder) Begin(r Record) {
 	d.record = r

@@ -114,16 +114,7 @@ func (w *otlpJSON) push(i int) {
 	}
 	w.depth++
 	w.levels[w.depth] = otlpObject{at: i + 1}
-	d := w.d
-	switch w.depth {
-	case 1:
-		d.forget(otlpResource)
-	case 2:
-		d.forget(otlpScope)
-		d.raw.texts[otlpScopeName], d.raw.texts[otlpScopeVersion] = nil, nil
-	case 3:
-		d.raw.texts[otlpMetric], d.raw.texts[otlpUnit] = nil, nil
-	}
+	w.d.enter(w.depth)
 }
 
 // member goes on among the members of an object.

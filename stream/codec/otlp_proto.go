@@ -100,15 +100,8 @@ func (w *otlpProto) next() bool {
 func (w *otlpProto) enter(b []byte, from uint64) bool {
 	d := w.d
 	sum := w.depth == 4 && d.signal.sums>>from&1 != 0
-	switch w.depth {
-	case 1:
-		d.forget(otlpResource)
-	case 2:
-		d.forget(otlpScope)
-		d.raw.texts[otlpScopeName], d.raw.texts[otlpScopeVersion] = nil, nil
-	case 3:
-		d.raw.texts[otlpMetric], d.raw.texts[otlpUnit] = nil, nil
-	case 4:
+	d.enter(w.depth)
+	if w.depth == 4 {
 		d.raw.numbers[otlpNumeric] = d.signal.numeric >> from & 1
 		if d.raw.numbers[otlpTemporality] = otlpGauge; sum {
 			d.raw.temporal(0)

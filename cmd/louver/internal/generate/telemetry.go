@@ -34,45 +34,42 @@ type telemetry struct {
 // attribute is one that an item or its resource has.
 type attribute struct{ holder, name, typ string }
 
-// signals are the formats, and the requests that their records hold.
+// signals are the formats, the requests that their records hold, and whether an item is one of the signal.
 var signals = []struct {
 	format  string
 	request func() proto.Message
-	holds   func(proto.Message) bool // an item that is one of the signal
+	has     func(item proto.Message) bool
 }{
-	{"otlp_traces", func() proto.Message { return &tracepb.TracesData{} },
-		func(m proto.Message) bool {
-			for _, r := range m.(*tracepb.TracesData).ResourceSpans {
-				for _, s := range r.ScopeSpans {
-					for _, span := range s.Spans {
-						return len(span.TraceId) > 0 && span.StartTimeUnixNano > 0
-					}
-				}
-			}
-			return false
-		}},
-	{"otlp_logs", func() proto.Message { return &logspb.LogsData{} },
-		func(m proto.Message) bool {
-			for _, r := range m.(*logspb.LogsData).ResourceLogs {
-				for _, s := range r.ScopeLogs {
-					for _, l := range s.LogRecords {
-						return l.TimeUnixNano > 0 || l.ObservedTimeUnixNano > 0
-					}
-				}
-			}
-			return false
-		}},
-	{"otlp_metrics", func() proto.Message { return &metricspb.MetricsData{} },
-		func(m proto.Message) bool {
-			for _, r := range m.(*metricspb.MetricsData).ResourceMetrics {
-				for _, s := range r.ScopeMetrics {
-					for _, metric := range s.Metrics {
-						return metric.Name != "" && metric.Data != nil
-					}
-				}
-			}
-			return false
-		}},
+	{"otlp_traces", func() proto.Message { return &tracepb.TracesData{} }, func(item proto.Message) bool {
+		span := item.(*tracepb.Span)
+		return len(span.TraceId) > 0 && span.StartTimeUnixNano > 0
+	}},
+	{"otlp_logs", func() proto.Message { return &logspb.LogsData{} }, func(item proto.Message) bool {
+		l := item.(*logspb.LogRecord)
+		return l.TimeUnixNano > 0 || l.ObservedTimeUnixNano > 0
+	}},
+	{"otlp_metrics", func() proto.Message { return &metricspb.MetricsData{} }, func(item proto.Message) bool {
+		metric := item.(*metricspb.Metric)
+		return metric.Name != "" && metric.Data != nil
+	}},
+}
+
+// firstItem returns the first message so many levels below m, or nil. A request has resources, these have scopes, and
+// these have items: each is in the only list of messages of the one above.
+func firstItem(m protoreflect.Message, levels int) (item proto.Message) {
+	if levels == 0 {
+		return m.Interface()
+	}
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if !fd.IsList() || fd.Message() == nil {
+			return true
+		}
+		for i := 0; i < v.List().Len() && item == nil; i++ {
+			item = firstItem(v.List().Get(i).Message(), levels-1)
+		}
+		return false
+	})
+	return item
 }
 
 // telemetryOf says what records hold that are all of one signal. Their bytes do not say which: the first item shows it,
@@ -84,7 +81,10 @@ func telemetryOf(values [][]byte) *telemetry {
 		read := 0
 		for _, value := range values {
 			m := s.request()
-			if requestIn(value, m) && s.holds(m) {
+			if !requestIn(value, m) {
+				continue
+			}
+			if item := firstItem(m.ProtoReflect(), 3); item != nil && s.has(item) {
 				t.look(m.ProtoReflect())
 				read++
 			}
