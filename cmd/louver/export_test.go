@@ -102,7 +102,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// A port that speaks TLS refuses whoever does not, as if it were for the figures. The log says so before there are any.
+// A port that speaks TLS refuses whoever does not, as if it were for the figures. None is left out for that.
 func TestExportToTheWrongPort(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Fake(t)
@@ -111,8 +111,9 @@ func TestExportToTheWrongPort(t *testing.T) {
 	p := clitest.Louver(t, b, "export", "--topic", b.Topic(t, 1, nil), "--endpoint",
 		strings.Replace(to.URL, "https:", "http:", 1))
 	kafkatest.Await(t, "the log says so", func() bool {
-		return strings.Contains(p.Log.String(), "the backend refuses a request without figures") &&
-			strings.Contains(p.Log.String(), "400 Bad Request: Client sent an HTTP request to an HTTPS server.")
+		return strings.Contains(p.Log.String(), "no figures can be sent: Kafka keeps them until the backend takes them") &&
+			strings.Contains(p.Log.String(), "400 Bad Request: Client sent an HTTP request to an HTTPS server.; "+
+				"want an address that begins with https")
 	})
 }
 

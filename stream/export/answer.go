@@ -42,11 +42,20 @@ func (a answer) Error() string {
 	if a.text != "" {
 		text += ": " + a.text
 	}
-	if a.status == http.StatusNotFound {
+	switch {
+	case a.status == http.StatusNotFound:
 		text += "; want the address where the backend takes OTLP, such as http://prometheus:9090/api/v1/otlp"
+	case a.wantsTLS():
+		text += "; want an address that begins with https"
+	case strings.Contains(a.text, "too old sample"), strings.Contains(a.text, "out of order sample"):
+		text += "; want in Prometheus an out_of_order_time_window of at least the longest outage"
 	}
 	return text
 }
+
+// wantsTLS reports whether a port that speaks TLS answers to whoever does not, with the words of Go's server or of
+// nginx. It would answer the same to every figure, so none must be left out for it.
+func (a answer) wantsTLS() bool { return a.status == http.StatusBadRequest && strings.Contains(a.text, "HTTPS") }
 
 // rejection is how many points of a request that it took the backend left out, and why.
 type rejection struct {
@@ -60,17 +69,19 @@ const mostAnswer = 64 << 10
 // read says what an answer means.
 func read(response *http.Response, text []byte) (rejection, error) {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	said := answer{response.StatusCode, says(kind, text)}
 	switch status := response.StatusCode; {
 	case status/100 == 2 && kind == protobuf:
 		return partialSuccess(text), nil
 	case status/100 == 2:
 		return rejection{}, nil
+	case said.wantsTLS():
+		return rejection{}, &unavailableError{answer: said}
 	case status == http.StatusBadRequest, status == http.StatusRequestEntityTooLarge,
 		status == http.StatusUnprocessableEntity:
-		return rejection{}, &refusedError{answer{status, says(kind, text)}}
+		return rejection{}, &refusedError{said}
 	default:
-		return rejection{}, &unavailableError{answer{status, says(kind, text)},
-			retryAfter(response.Header.Get("Retry-After"), time.Now())}
+		return rejection{}, &unavailableError{said, retryAfter(response.Header.Get("Retry-After"), time.Now())}
 	}
 }
 

@@ -80,8 +80,7 @@ func (b *Backend) send(ctx context.Context, request *metricsv1.MetricsData, fail
 }
 
 // Reach returns once the backend answers a request without figures, or ctx ends. It tells failing of each failure.
-// doubt is not nil if the backend refuses that request. Some may want at least one figure. But a port that speaks TLS
-// says the same to whoever does not, and would refuse every figure.
+// doubt is not nil if the backend refuses that request. Some may want at least one figure.
 func (b *Backend) Reach(ctx context.Context, failing func(error)) (doubt, err error) {
 	_, err = b.send(ctx, &metricsv1.MetricsData{}, failing)
 	var refused *refusedError

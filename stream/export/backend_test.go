@@ -75,6 +75,11 @@ func TestPost(t *testing.T) {
 			want: "400 Bad Request: out of order"},
 		{name: "refused in protobuf", status: 422, kind: "application/x-protobuf", text: status, refused: true,
 			want: "422 Unprocessable Entity: out of order"},
+		{name: "refused for its age", status: 400, text: "too old sample\n", refused: true,
+			want: "400 Bad Request: too old sample; want in Prometheus an out_of_order_time_window of at least the longest outage"},
+		{name: "a port of TLS", status: 400, text: "<center>The plain HTTP request was sent to HTTPS port</center>",
+			want: "400 Bad Request: <center>The plain HTTP request was sent to HTTPS port</center>; want an address that begins " +
+				"with https"},
 		{name: "too large", status: 413, refused: true, want: "413 Request Entity Too Large"},
 		{name: "unknown", status: 401, text: "who are you", want: "401 Unauthorized: who are you"},
 		{name: "nowhere", status: 404, want: "404 Not Found; want the address where the backend takes OTLP, such as " +
