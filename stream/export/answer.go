@@ -55,7 +55,9 @@ func (a answer) Error() string {
 
 // wantsTLS reports whether a port that speaks TLS answers to whoever does not, with the words of Go's server or of
 // nginx. It would answer the same to every figure, so none must be left out for it.
-func (a answer) wantsTLS() bool { return a.status == http.StatusBadRequest && strings.Contains(a.text, "HTTPS") }
+func (a answer) wantsTLS() bool {
+	return a.status == http.StatusBadRequest && strings.Contains(a.text, "HTTPS")
+}
 
 // rejection is how many points of a request that it took the backend left out, and why.
 type rejection struct {
