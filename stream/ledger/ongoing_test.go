@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/ledger/ledgertest"
 	"github.com/louver/louver/stream/record"
@@ -158,6 +159,23 @@ func TestPublishedActiveUsers(t *testing.T) {
 	}
 	if r := ledger.NewReport(books, e.WindowEnd); len(r.Watches) != 1 || r.Watches[0].EpsilonTotal.String() != "3" {
 		t.Errorf("%+v", r.Watches)
+	}
+}
+
+// The error of a number of active users has room for what users have left in groups that they gave up.
+func TestErrorOfActiveUsersInGroups(t *testing.T) {
+	e := ledgertest.Hour(t, 1, ledgertest.Limit("10", 24*time.Hour), "d")
+	e.Continual = []ledger.Continual{ledgertest.Active(t, "d", "centred", "0.1")}
+	ledgertest.Decide(t, ledger.NewBooks(), &e, nil)
+	of := func(groups int64) int64 {
+		s, err := mechanisms.NewActiveStrategy("centred", 12, groups, ledgertest.Dec("0.1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Error95(1)
+	}
+	if got := e.Continual[0].Active.Error95.IntPart(); got != of(2) || got <= of(0) {
+		t.Errorf("± %d users; want ± %d, and more than ± %d", got, of(2), of(0))
 	}
 }
 
