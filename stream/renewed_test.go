@@ -1,8 +1,10 @@
 package stream_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,6 +163,7 @@ func TestStreamsOfAnInputMadeAnewBeginAtItsStart(t *testing.T) {
 		}
 		kafkatest.Await(t, "the topic is known", func() bool { id = read().TopicID; return id != "" })
 		w.remake()
+		w.sendUsers(start, "new", 3)
 		kafkatest.Await(t, "progress at the new topic", func() bool { in := read(); return in.TopicID != id && in.Base > 0 })
 		in := read()
 		for name, at := range in.Streams {
@@ -168,7 +171,31 @@ func TestStreamsOfAnInputMadeAnewBeginAtItsStart(t *testing.T) {
 				t.Errorf("stream %s begins at %d, and the topic's first record is %d: offset %d", name, at.From, in.Base,
 					in.Offset)
 			}
+			// No mark reaches from the old numbers into the new ones beside the one that says that all between is lost.
+			// Otherwise a worker that still reads the old topic would go on among numbers that have another meaning.
+			got := w.ranges(name)
+			for _, want := range []markRange{{0, 5}, {5, in.Base}} {
+				if !slices.Contains(got, want) {
+					t.Errorf("stream %s has marks for %v; want one for %v too", name, got, want)
+				}
+			}
 		}
 		s.end(t)
 	})
+}
+
+// markRange is from where to where a mark covers the input.
+type markRange struct{ from, to int64 }
+
+// ranges are those of a stream's marks, as the log has them: package windows says where they are in a message.
+func (w *world) ranges(stream string) (all []markRange) {
+	w.t.Helper()
+	const kind, from, to, name = 1, 24, 32, 52
+	for _, m := range w.broker.Consume(w.t, topics.Names{App: w.app}.Partials(), topics.Place(stream, topics.Partitions)) {
+		number := func(at int) int64 { return int64(binary.BigEndian.Uint64([]byte(m.Value[at:]))) }
+		if isMark := m.Value[kind] == 1; isMark && strings.HasPrefix(m.Value[name:], stream) {
+			all = append(all, markRange{number(from), number(to)})
+		}
+	}
+	return all
 }
