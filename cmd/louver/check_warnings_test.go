@@ -87,7 +87,7 @@ func TestCheckWarnsOfSumsThatAreNoTotals(t *testing.T) {
 			"if that is meant"},
 		{"last", ""},
 		{"sum", ""},
-		{"mean", "contribution: mean, so x adds up the users' means, whatever they have; want sum to add up all values, or " +
+		{"mean", "contribution: mean, so x adds up the users' means, however many values they have; want sum to add up all values, or " +
 			"statistic: mean"},
 	} {
 		for _, release := range []string{"clip: none", "since: midnight, max_total: 60000"} {
@@ -178,11 +178,11 @@ func TestCheckWarnsOfTheUnitOfADuration(t *testing.T) {
 		{"", "ms", "last", ""},
 		{"", "tickets", "last", ""},
 		{"", "s", "count", ""},
-		{"", "s", "last", "streams[checkout].unit: is s, but span.duration_ms is in ms; want ms, or as value " +
+		{"", "s", "last", "streams[checkout].unit: is s, but span.duration_ms is in ms; want ms, or value: " +
 			"span.duration_s for seconds"},
 		{"", "ns", "last", "unit: is ns, but span.duration_ms is in ms"},
 		{", value: span.duration_s", "seconds", "last", ""},
-		{", value: span.duration_s", "ms", "last", "unit: is ms, but span.duration_s is in s; want s, or as value " +
+		{", value: span.duration_s", "ms", "last", "unit: is ms, but span.duration_s is in s; want s, or value: " +
 			"span.duration_ms for milliseconds"},
 	} {
 		text := strings.NewReplacer("size: 15m", "size: 1h", "user: user_id, value: latency_ms",

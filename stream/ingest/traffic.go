@@ -467,7 +467,7 @@ func (t *traffic) unmet(m tally) string {
 		all = append(all, reason{fmt.Sprintf("no field \"%s\", which says who", t.stream.Input.User), n})
 	}
 	if n := m.skips[codec.NoValue]; n > 0 {
-		all = append(all, reason{"data points without a number of their own, as those of histograms and summaries", n})
+		all = append(all, reason{"data points without a number of their own, such as those of histograms and summaries", n})
 	}
 	if n := m.skips[codec.NoDelta]; n > 0 {
 		all = append(all, reason{"points of a sum that are totals so far, not events; " + wantDeltas, n})

@@ -190,7 +190,7 @@ func TestSkippedItemsInWords(t *testing.T) {
 	m := many(30, verdict{rejected: codec.NoUser})
 	m.add(many(1200, verdict{rejected: codec.NoValue}))
 	m.add(many(1300, verdict{rejected: codec.NoDelta}))
-	if got, want := web.unmet(m), `1,300: points of a sum that are totals so far, not events; `+wantDeltas+`; 1,200: data points without a number of their own, as those of histograms and summaries; 30: no field "usr.id", which says who`; got != want {
+	if got, want := web.unmet(m), `1,300: points of a sum that are totals so far, not events; `+wantDeltas+`; 1,200: data points without a number of their own, such as those of histograms and summaries; 30: no field "usr.id", which says who`; got != want {
 		t.Errorf("%s; want %s", got, want)
 	}
 }

@@ -115,8 +115,8 @@ func (w *warner) adding(s *config.Stream, x *streamReport) {
 		w.at(s.Where, keyOf(s, "contribution"), "missing, so %s adds up only the last value of each user; want sum to add "+
 			"up all values, or last if that is meant", name)
 	} else if name != "" && s.Contribution == windows.Mean {
-		w.at(s.Where, keyOf(s, "contribution"), "mean, so %s adds up the users' means, whatever they have; want sum to add "+
-			"up all values, or statistic: mean", name)
+		w.at(s.Where, keyOf(s, "contribution"), "mean, so %s adds up the users' means, however many values they have; "+
+			"want sum to add up all values, or statistic: mean", name)
 	}
 	if !s.Contribution.Adds() {
 		return
@@ -157,7 +157,7 @@ func (w *warner) duration(s *config.Stream) {
 	if s.Input.Value == "span.duration_s" {
 		want, other = "s", "span.duration_ms for milliseconds"
 	}
-	w.at(s.Where, keyOf(s, "unit"), "is %s, but %s is in %s; want %s, or as value %s", s.Unit, s.Input.Value, want, want, other)
+	w.at(s.Where, keyOf(s, "unit"), "is %s, but %s is in %s; want %s, or value: %s", s.Unit, s.Input.Value, want, want, other)
 }
 
 // summed is the name of the first figure that adds up what users count with, or "".

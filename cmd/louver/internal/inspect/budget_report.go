@@ -120,8 +120,9 @@ func (r budgetReport) lines() (lines []string) {
 			switch held := b.EpsilonDayLost; {
 			case held == nil || !held.GreaterThan(b.DayEpsilon.Decimal):
 			case b.covered:
-				lines = append(lines, fmt.Sprintf("budget %s: the books count ε %s for the last 24 h. With watches "+
-					"or releases on change they add up in one way, which was fixed before anything was drawn",
+				lines = append(lines, fmt.Sprintf("budget %s: the books count ε %s for the last 24 h. That is more, "+
+					"because with watches or releases on change they add up charges in a way that was fixed before "+
+					"anything was drawn",
 					b.Budget, held))
 			default:
 				lines = append(lines, fmt.Sprintf("budget %s: the windows that ended in the last 24 h cost ε %s: "+
