@@ -87,8 +87,10 @@ type Runway struct {
 const farthestWindows = 1 << 20
 
 // Runway continues the schedules from the account's present charges, without changing the account. Windows that end
-// together come in the order of the schedules.
-func (a *Account) Runway(schedules []Schedule) Runway {
+// together come in the order of the schedules. Of the expected charges, in the order in which they begin, it holds
+// those that fit after the windows that end then: the others would be withheld, and not the windows. A limit for ever
+// expects none.
+func (a *Account) Runway(schedules []Schedule, expected ...Held) Runway {
 	schedules = slices.DeleteFunc(slices.Clone(schedules), func(p Schedule) bool { return p.count(math.MaxInt64) == 0 })
 	if len(schedules) == 0 {
 		return Runway{Pays: true} // even where the account is overspent
@@ -101,10 +103,10 @@ func (a *Account) Runway(schedules []Schedule) Runway {
 	switch {
 	case a.limit.Per == 0:
 		a.runwayForever(schedules, &r)
-	case a.limit.within(r.Worst) && a.onSchedule(schedules):
+	case a.limit.within(r.Worst) && len(expected) == 0 && a.onSchedule(schedules):
 		r.Pays = true
 	default:
-		a.runwayRolling(schedules, &r)
+		a.runwayRolling(schedules, expected, &r)
 	}
 	return r
 }
@@ -217,7 +219,7 @@ func total(schedules []Schedule, at int64) int64 {
 }
 
 // runwayRolling charges a copy of the account window by window, or many windows at once where all of them surely fit.
-func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
+func (a *Account) runwayRolling(schedules []Schedule, expected []Held, r *Runway) {
 	per := int64(a.limit.Per)
 	free := int64(math.MinInt64) // from here on, earlier charges of windows no longer count
 	for _, k := range a.all() {
@@ -237,6 +239,12 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 			holding.add(*a.sum(h.unit), 1)
 			freed = max(freed, gone)
 		}
+	}
+	for _, h := range expected {
+		cost := a.filter.sumOf(h.Items)
+		holding.add(cost, 1)
+		ever.add(cost, 1)
+		freed = max(freed, h.From)
 	}
 	steadyAt := freed // from here on, every stream has filled a period, so everything repeats after `repeat`
 	repeat, step := int64(1), int64(math.MaxInt64)
@@ -269,8 +277,17 @@ func (a *Account) runwayRolling(schedules []Schedule, r *Runway) {
 		if i < 0 || end > last {
 			break
 		}
+		for len(expected) > 0 && expected[0].From < end {
+			if ahead.FitsHeld(expected[0]) {
+				_ = ahead.Hold(expected[0]) // one that is known already counts
+			}
+			expected = expected[1:]
+		}
 		if span >= least {
 			to := min(last, after(end, span))
+			if len(expected) > 0 {
+				to = min(to, expected[0].From)
+			}
 			if n := ahead.paidUntil(end, to); n > 0 && n <= farthestWindows-r.Windows {
 				ahead.charge(to)
 				r.Windows, span = r.Windows+n, after(span, span)

@@ -13,7 +13,7 @@ import (
 )
 
 // bruteRunway charges window by window up to a horizon.
-func bruteRunway(a *Account, schedules []Schedule, horizon int64) Runway {
+func bruteRunway(a *Account, schedules []Schedule, horizon int64, expected ...Held) Runway {
 	type window struct{ stream, end int64 }
 	var all []window
 	for i, p := range schedules {
@@ -24,6 +24,12 @@ func bruteRunway(a *Account, schedules []Schedule, horizon int64) Runway {
 	slices.SortStableFunc(all, func(x, y window) int { return cmp.Compare(x.end, y.end) })
 	copied := a.clone()
 	for n, w := range all {
+		for len(expected) > 0 && expected[0].From < w.end {
+			if copied.FitsHeld(expected[0]) {
+				_ = copied.Hold(expected[0])
+			}
+			expected = expected[1:]
+		}
 		c := schedules[w.stream].charge(w.end)
 		if !copied.Fits(c) {
 			return Runway{Windows: int64(n), ExhaustedAt: w.end}
@@ -72,8 +78,17 @@ func runsAsFarAsBruteForce(t *rapid.T) {
 		endless = endless || p.End == 0
 		schedules = append(schedules, p)
 	}
-	want := bruteRunway(a, schedules, 300)
-	got := a.Runway(schedules)
+	var expected []Held
+	if limit.Per != 0 {
+		for i := range rapid.IntRange(0, 3).Draw(t, "expected") {
+			h := anyHeld(string(rune('x'+i))).Draw(t, "expected charge")
+			h.From, h.To = rapid.Int64Range(0, 60).Draw(t, "from"), Open
+			expected = append(expected, h)
+		}
+		slices.SortStableFunc(expected, func(x, y Held) int { return cmp.Compare(x.From, y.From) })
+	}
+	want := bruteRunway(a, schedules, 300, expected...)
+	got := a.Runway(schedules, expected...)
 	if want.Pays && endless && limit.Per == 0 {
 		// 300 steps are too few to exhaust it; this checks only that the call ends.
 		if got.Pays || got.ExhaustedAt <= 300 {

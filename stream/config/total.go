@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/running"
 	"github.com/louver/louver/stream/record"
@@ -138,6 +139,39 @@ func (s *Stream) Period(name string, rollup time.Duration, w windows.Window) (si
 // PeriodAt is Period for the window that starts at a moment and has this length.
 func (t *Total) PeriodAt(start int64, every time.Duration) (since, until int64) {
 	return periodOf(t.Calendar, start, every)
+}
+
+// Ahead is what the stream will be charged beside its windows from a moment on, where its next window starts: the
+// periods of its totals, and those of its discoveries in which everybody counts. found says when the last period of
+// each discovery ended.
+//
+// Of each total there are as many periods as any period of the budget touches, and they go on for ever: a later one
+// takes the place of one that does not count any more. What the present period costs is charged already. Budgets for
+// ever are left out, because they pay for no totals without end.
+func (s *Stream) Ahead(next int64, found map[string]time.Time) (held []budget.Held, schedules []budget.Schedule) {
+	size, every, end := int64(s.Window.Size), s.Window.Every, s.Window.End
+	for _, f := range All[Periodic](s) {
+		c := f.Cost()
+		start, until := f.PeriodAt(next, every)
+		if start < next {
+			start = until
+		}
+		for n := range c.AtMost {
+			if c.AtMost >= Endless || end != 0 && start+size > end {
+				break
+			}
+			held = append(held, budget.Held{ID: fmt.Sprintf("%s/%s/+%d", s.Name, f.Heading().Name, n), Stream: s.Name,
+				From: start + size, To: budget.Open, Items: c.Items})
+			_, start = f.PeriodAt(start, every)
+		}
+	}
+	for _, d := range All[*Discovery](s) {
+		if last, ok := found[d.Name]; ok && d.MaxWindows == nil {
+			schedules = append(schedules, budget.Schedule{Stream: s.Name, Start: last.UnixNano(), Size: d.Every,
+				Every: d.Every, End: end, Items: d.Cost().Items})
+		}
+	}
+	return held, schedules
 }
 
 // SoFar is the distribution so far: a histogram of the users so far today, with the figures that are computed from it.

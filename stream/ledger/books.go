@@ -26,6 +26,33 @@ type Books struct {
 	elsewhere map[string]*budget.Account
 	// lasting holds the instances of continual figures, each of which is a held charge of an account.
 	lasting instances
+	// ahead is what forecasts expect beside windows, by budget. Entries do not say it.
+	ahead map[string]ahead
+}
+
+// ahead is what will be charged beside windows if streams go on unchanged.
+type ahead struct {
+	held      []budget.Held
+	schedules []budget.Schedule
+}
+
+// Planned says what a stream will be charged beside its windows from a moment on, where its next window starts: held
+// charges, such as the periods of running totals, and schedules, such as those of discoveries. found says when the last
+// period of each discovery ended.
+type Planned interface {
+	Ahead(next int64, found map[string]time.Time) ([]budget.Held, []budget.Schedule)
+}
+
+// Expect lets forecasts of a budget expect what a stream of it is charged beside its windows. It changes nothing that
+// is charged, and does nothing if another budget has paid for the stream's last window.
+func (b *Books) Expect(name, stream string, plan Planned) {
+	e, ok := b.Latest(stream)
+	if !ok || e.Budget != name {
+		return
+	}
+	held, schedules := plan.Ahead(e.WindowStart.Add(e.Every).UnixNano(), b.Lanes(stream))
+	have := b.ahead[name]
+	b.ahead[name] = ahead{append(have.held, held...), append(have.schedules, schedules...)}
 }
 
 type streamBook struct {
@@ -56,7 +83,7 @@ func (b *Books) of(stream string, at lane) decided {
 func NewBooks() *Books {
 	return &Books{
 		streams: map[string]*streamBook{}, accounts: map[string]*budget.Account{}, continues: map[string][]string{},
-		elsewhere: map[string]*budget.Account{}, lasting: newInstances(),
+		elsewhere: map[string]*budget.Account{}, lasting: newInstances(), ahead: map[string]ahead{},
 	}
 }
 

@@ -86,7 +86,7 @@ func NewReport(b *Books, at time.Time) Report {
 	runways := map[string]budget.Runway{}
 	least, paidFor, since := map[string]StreamReport{}, map[string]int{}, map[string]*record.Second{}
 	for _, name := range b.Budgets() {
-		runways[name] = b.accounts[name].Runway(b.schedules(name))
+		runways[name] = b.runway(name)
 	}
 	for _, name := range b.Streams() {
 		latest, _ := b.Latest(name)
@@ -118,6 +118,13 @@ func NewReport(b *Books, at time.Time) Report {
 		r.Budgets = append(r.Budgets, f)
 	}
 	return r
+}
+
+// runway says how far a budget pays for its streams, with what is expected beside their windows.
+func (b *Books) runway(name string) budget.Runway {
+	expected := b.ahead[name]
+	slices.SortStableFunc(expected.held, func(x, y budget.Held) int { return cmp.Compare(x.From, y.From) })
+	return b.accounts[name].Runway(append(b.schedules(name), expected.schedules...), expected.held...)
 }
 
 // schedules returns the schedules of the budget's streams from their last decided window on.

@@ -208,6 +208,7 @@ func (s source) books() (*ledger.Books, error) {
 		if err := s.addInstances(books, of); err != nil {
 			return nil, err
 		}
+		books.Expect(of.Budget.Name, of.Name, of)
 	}
 	return books, nil
 }

@@ -162,7 +162,7 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 	}
 	for i, f := range s.Lasting() {
 		x := &e.Continual[i]
-		if of, ongoing := f.(config.Ongoing); ongoing {
+		if of, ongoing := f.(config.Ongoing); ongoing && x.Looks() {
 			leaf(e, *x, of)
 			continue
 		}

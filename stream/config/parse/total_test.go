@@ -1,11 +1,13 @@
 package parse
 
 import (
-	"github.com/louver/louver/stream/config"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/windows"
 )
 
@@ -159,4 +161,58 @@ func TestWrongTotals(t *testing.T) {
 		{"per: 24h", "per: forever", "releases[today].since: midnight, but a budget for ever cannot pay for periods " +
 			"without end"},
 	})
+}
+
+// Forecasts expect the periods of totals to come, as many as a period of the budget touches, and those of discoveries.
+// The present period is charged already, unless the next window begins one.
+func TestAhead(t *testing.T) {
+	f, err := File("s.yaml", []byte(`version: 1
+budgets: [{name: both, epsilon: 50, delta: 0.000000001, per: 2d}]
+streams:
+  - name: s
+    input: {topic: in, user: user, time: ts}
+    contribution: count
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 1h, grace: 10s, start: 2026-11-20T00:00:00Z, end: 2026-11-30T00:00:00Z}
+    releases:
+      - {name: users, statistic: count, epsilon: 0.1}
+      - {name: today, statistic: count, since: midnight, zone: Europe/Berlin, epsilon: 0.5}
+    output: {topic: out}
+    budget: both
+  - name: found
+    input: {topic: in, user: user, time: ts, group: page}
+    contribution: count
+    bounds: {lower: 0, upper: 10, step: 1}
+    groups: {discover: [{name: daily, every: 6h, epsilon: 1, delta: 0.00000000001}]}
+    window: {size: 1h, grace: 10s, start: 2026-11-20T00:00:00Z}
+    releases: [{name: users, statistic: count, epsilon: 0.1}]
+    output: {topic: out}
+    budget: both
+`), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := time.Date(2026, 11, 27, 6, 0, 0, 0, time.UTC)
+	for next, want := range map[string][]string{ // in Berlin a day begins at 23:00 in UTC
+		"2026-11-27T08:00:00Z": {"2026-11-28T00:00:00Z", "2026-11-29T00:00:00Z", "2026-11-30T00:00:00Z"},
+		"2026-11-27T23:00:00Z": {"2026-11-28T00:00:00Z", "2026-11-29T00:00:00Z", "2026-11-30T00:00:00Z"},
+		"2026-11-29T08:00:00Z": {"2026-11-30T00:00:00Z"}, // the stream ends
+	} {
+		at, err := time.Parse(time.RFC3339, next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, none := f.Streams[0].Ahead(at.UnixNano(), nil)
+		more, schedules := f.Streams[1].Ahead(at.UnixNano(), map[string]time.Time{"daily": last})
+		var got []string
+		for _, h := range held {
+			got = append(got, time.Unix(0, h.From).UTC().Format(time.RFC3339))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("from %s on: first windows of days end at %q, want %q", next, got, want)
+		}
+		if len(more)+len(none) > 0 || len(schedules) != 1 || schedules[0].Start != last.UnixNano() || schedules[0].Every != 6*time.Hour {
+			t.Errorf("discoveries: %+v", schedules)
+		}
+	}
 }

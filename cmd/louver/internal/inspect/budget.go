@@ -51,17 +51,20 @@ func (c *BudgetCommand) Run(app *cli.App) error {
 	for _, t := range tails {
 		parts = append(parts, t.Books)
 	}
-	now := time.Now()
-	r := ledger.NewReport(ledger.Join(parts), now)
-	if c.Stream != "" {
-		if r, err = only(r, c.Stream, c.AppID); err != nil {
-			return err
-		}
-	}
 	editions, err := cluster.ControlOf(conn, app.Log, c.AppID).Editions(app.Context)
 	if err != nil { // what is spent is known all the same
 		app.Log.Warn("the definitions of the streams cannot be read: what one person loses at most is left out",
 			zap.Error(err))
+	}
+	now, books := time.Now(), ledger.Join(parts)
+	for _, s := range newest(editions, now).Streams {
+		books.Expect(s.Budget.Name, s.Name, s)
+	}
+	r := ledger.NewReport(books, now)
+	if c.Stream != "" {
+		if r, err = only(r, c.Stream, c.AppID); err != nil {
+			return err
+		}
 	}
 	report := withMost(r, editions, now)
 	if c.JSON {
