@@ -195,7 +195,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a band that is certain", `"level":"0.95"`, `"level":"1"`, "a band of level 1"},
 		{"a negative difference", `"usual_95":"61"`, `"usual_95":"-1"`, "a usual difference of -1"},
 		{"a withheld value that was drawn", `"values":[{},{"value":"3"}]`, `"values":[{"raw":"-1"},{"value":"3"}]`,
-			"a value is that is withheld"},
+			"it rates a value that is withheld"},
 		{"users outside nothing", `{"value":"3"}`, `{"value":"3","outside":{"value":1,"error_95":1,"outside_95":2}}`,
 			"has no interval"},
 		{"users outside below their number", `{"value":"3"}`,
