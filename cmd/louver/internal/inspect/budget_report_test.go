@@ -232,7 +232,7 @@ func TestBudgetSaysHowBooksAddUp(t *testing.T) {
 	// The order of the limit adds more than that to any charge at all. The other stream costs 0.48 in a day.
 	want := []string{"budget a: one person loses at most ε 3.107626, δ 0.000000001 in any 24 h, counting the windows " +
 		"that end in it",
-		"budget a: the books count ε 28.618585 for the last 24 h. That is more, because with watches or releases on "+
+		"budget a: the books count ε 28.618585 for the last 24 h. That is more, because with watches or releases on " +
 			"change they add up charges in a way that was fixed before anything was drawn",
 		"topic visits: budgets a, b pay for the same people: one person loses at most ε 3.587626, δ 0.000000001 in any " +
 			"24 h through all of them"}
