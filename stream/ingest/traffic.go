@@ -123,8 +123,9 @@ func (t *traffic) look(partitions int) {
 	defer t.mu.Unlock()
 	t.listen(partitions, t.slots[t.now].events == 0)
 	if t.skipped > 0 {
-		t.log.Info(printed("stream %s: %d records of topic %s were written before the first window, which starts at "+
-			"%s, and are not read; to count them, let window.start lie before their events", t.stream.Name, t.skipped,
+		t.log.Info(printed("stream %s: %d %s of topic %s from before the first window, which starts at %s: not read; "+
+			"to count such events, let window.start lie before them", t.stream.Name, t.skipped,
+			english.PluralWord(int(t.skipped), "record", "records"),
 			t.stream.Input.Topic, instant(t.start)))
 		t.skipped = 0
 	}

@@ -351,9 +351,12 @@ func TestEventsOutsideAllWindows(t *testing.T) {
 		{"timestamps an hour behind", []tally{astray(110, "2026-11-28T07:05:00Z", "2026-11-28T06:59:00Z")}, -1, []string{
 			"WARN stream web: 110 of 110 events lie before the stream's start, 2026-11-28T08:15:00Z: their timestamps " +
 				"are of 2026-11-28, 06 h to 2026-11-28, 07 h"}},
-		{"too old to be read", nil, 10000, []string{"INFO stream web: 10,000 records of topic events were written " +
-			"before the first window, which starts at 2026-11-28T08:15:00Z, and are not read; to count them, let " +
-			"window.start lie before their events"}},
+		{"too old to be read", nil, 10000, []string{"INFO stream web: 10,000 records of topic events from " +
+			"before the first window, which starts at 2026-11-28T08:15:00Z: not read; to count such events, let " +
+			"window.start lie before them"}},
+		{"one too old to be read", nil, 1, []string{"INFO stream web: 1 record of topic events from before the first " +
+			"window, which starts at 2026-11-28T08:15:00Z: not read; to count such events, let window.start lie " +
+			"before them"}},
 	} {
 		core, logs := observer.New(zap.InfoLevel)
 		s := &config.Stream{Name: "web"}

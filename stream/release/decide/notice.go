@@ -215,10 +215,11 @@ func (c *Core) tellStep(e ledger.Entry, s ledger.Continual) {
 	c.pause(key, fmt.Sprintf("stream %s: %s; it is withheld %s", e.Stream, cause, until))
 }
 
-// clock writes a moment in UTC, as the time of the line stands there. It has its date if it is a day away or more:
-// windows of a backlog are long over.
+// clock writes a moment in UTC, as the time of the line stands there. It has its date if it is of another day: windows
+// of a backlog are long over, and a budget may come back tomorrow.
 func (c *Core) clock(at time.Time) string {
-	if at.Sub(c.now).Abs() >= 24*time.Hour {
+	const day = 24 * time.Hour
+	if !at.Truncate(day).Equal(c.now.Truncate(day)) {
 		return at.UTC().Format(time.RFC3339)
 	}
 	return at.UTC().Format(time.TimeOnly)

@@ -81,7 +81,8 @@ func (c *BudgetCommand) Run(app *cli.App) error {
 func only(r ledger.Report, stream, app string) (ledger.Report, error) {
 	at := slices.IndexFunc(r.Streams, func(s ledger.StreamReport) bool { return s.Stream == stream })
 	if at < 0 {
-		return r, fmt.Errorf("--stream=%s: the ledger of app %s has no such stream", stream, app)
+		return r, fmt.Errorf("--stream=%s: the ledger of app %s has no window of it yet; louver streams lists the "+
+			"streams", stream, app)
 	}
 	r.Streams = r.Streams[at : at+1]
 	r.Budgets = slices.DeleteFunc(r.Budgets,
