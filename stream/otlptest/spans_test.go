@@ -120,6 +120,31 @@ func fromSDKToPrometheus(t *testing.T, encoding string, reader ptrace.Unmarshale
 	}
 }
 
+// Two megabytes of spans that come at once are several records, each as small as Kafka wants. As one record they would be
+// dropped, and nobody would know whose requests are missing.
+func TestManySpansAtOnce(t *testing.T) {
+	b := kafkatest.Fake(t)
+	b.CreateTopic(t, "otlp_spans", 1, nil)
+	endpoint, start := startCollector(t, b), time.Now().UTC()
+	spans := make([]raw, 1000)
+	for i := range spans {
+		spans[i] = raw{user: fmt.Sprintf("u-%d-%s", i, strings.Repeat("x", 2000)), route: "/cart"}
+	}
+	sendRaw(t, endpoint, start, spans...)
+	var reader ptrace.ProtoUnmarshaler
+	kafkatest.Await(t, "all spans are in the topic", func() bool {
+		n := 0
+		for _, value := range b.ConsumeValues(t, "otlp_spans", 0) {
+			traces, err := reader.UnmarshalTraces([]byte(value))
+			if err != nil || len(value) > 1_000_000 {
+				t.Fatalf("a record of %d bytes: %v", len(value), err)
+			}
+			n += traces.SpanCount()
+		}
+		return n == len(spans)
+	})
+}
+
 // tracer makes spans that it sends to a Collector.
 func tracer(t *testing.T, endpoint string) *sdktrace.TracerProvider {
 	t.Helper()
