@@ -80,7 +80,7 @@ func newFileScene(f fileFlags) (*fileScene, error) {
 		s.upper = decimal.NewFromInt(100)
 	}
 	var err error
-	if s.columns, err = f.FileColumns.Columns(!count); err != nil {
+	if s.columns, err = f.Columns(!count); err != nil {
 		return nil, err
 	}
 	if s.options.Delimiter, err = f.Rune(); err != nil {

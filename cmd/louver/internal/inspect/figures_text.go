@@ -114,8 +114,7 @@ func (l *watchLines) print(r outputs.Record) error {
 	}
 	window := fmt.Sprintf("%s  %s  %s%s", r.WindowEnd.Format(time.RFC3339), r.Stream, spending(r), incomplete(r))
 	columns := strings.TrimRight(figureColumns(r), " ")
-	switch {
-	case r.Value != nil && r.Quality == record.Quality(mechanisms.Noise): // the value would only mislead
+	if r.Value != nil && r.Quality == record.Quality(mechanisms.Noise) { // the value would only mislead
 		if columns = cli.NoiseText(r); l.remedy(r) != "" {
 			columns += ":" + l.remedy(r)[1:]
 		}
