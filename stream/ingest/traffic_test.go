@@ -368,7 +368,7 @@ func TestEventsOutsideAllWindows(t *testing.T) {
 			s.Input.Time, c.skip = codec.TimestampField, 0
 		}
 		web.skip(c.skip / 2)
-		web.skip(c.skip / 2)
+		web.skip(c.skip - c.skip/2)
 		for _, e := range c.events {
 			web.add(e)
 		}
