@@ -162,13 +162,13 @@ func (c *audience) next(n int, turnover float64) {
 
 // sample is what the users have at a level, cut to the grid.
 func (c *audience) sample(law []float64, level float64, g *Grid) *Sample {
-	s := &Sample{}
+	most := min(len(c.who), atoms)
+	s := &Sample{values: make([]int64, 0, most), upTo: make([]int64, 0, most)}
 	for a, count := range c.counts {
 		if count == 0 {
 			continue
 		}
-		v := int64(math.Min(math.RoundToEven(law[a]*level), float64(g.last)))
-		v = max(0, v)
+		v := max(0, int64(min(math.RoundToEven(law[a]*level), float64(g.last))))
 		s.n += int64(count)
 		if k := len(s.values) - 1; k >= 0 && s.values[k] == v {
 			s.upTo[k] = s.n

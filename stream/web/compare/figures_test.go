@@ -2,8 +2,10 @@ package compare
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/shopspring/decimal"
@@ -41,10 +43,8 @@ func sample(g *mechanisms.Grid, values ...int64) *mechanisms.Sample {
 		counts[v]++
 	}
 	var points []mechanisms.Point
-	for v := int64(0); v <= g.Last(); v++ {
-		if counts[v] > 0 {
-			points = append(points, mechanisms.Point{Index: v, Count: counts[v]})
-		}
+	for _, v := range slices.Sorted(maps.Keys(counts)) {
+		points = append(points, mechanisms.Point{Index: v, Count: counts[v]})
 	}
 	return mechanisms.NewSample(g, points)
 }
