@@ -60,7 +60,8 @@ func TestCheckRights(t *testing.T) {
 	args := []string{"check", path, "--rights", "--kafka-brokers", strings.Join(b.Conn.Brokers, ",")}
 	t.Setenv("COLUMNS", "200")
 	got := commandLine(t, "", args...)
-	for _, want := range []string{input, "louver.ledger", "│ transactional-id │ louver.… ", "The brokers grant these rights.",
+	for _, want := range []string{input, "louver.ledger", "│ transactional-id │ louver.… ",
+		"The brokers grant these rights.",
 		"only the right to create them was asked for: louver.control, louver.partials, louver.progress and louver.ledger"} {
 		if got.code != cli.ExitDone || !strings.Contains(got.out, want) {
 			t.Errorf("%q is not in %+v", want, got)

@@ -74,7 +74,8 @@ func TestCheckWarnsOfTotalsThatAreAddedUp(t *testing.T) {
 			text = strings.Replace(text, "    bounds:", "    contribution: "+c.adds+"\n    bounds:", 1)
 		}
 		got := commandLine(t, "", "check", "--strict", clitest.File(t, "s.yaml", text))
-		if (got.code == cli.ExitDone) != (c.want == "") || !strings.Contains(got.err, c.want) || c.want == "" && got.err != "" {
+		if (got.code == cli.ExitDone) != (c.want == "") || !strings.Contains(got.err, c.want) ||
+			c.want == "" && got.err != "" {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}
@@ -189,7 +190,8 @@ func TestCheckWarnsOfTheUnitOfADuration(t *testing.T) {
 			"format: otlp_traces, user: user.id"+c.value, "    bounds:", "    unit: "+c.unit+"\n    contribution: "+c.adds+
 				"\n    bounds:").Replace(alone)
 		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", text))
-		if got.code != cli.ExitDone || !strings.Contains(got.err, c.want) || strings.Contains(got.err, "].unit:") != (c.want != "") {
+		if got.code != cli.ExitDone || !strings.Contains(got.err, c.want) ||
+			strings.Contains(got.err, "].unit:") != (c.want != "") {
 			t.Errorf("%s in %s: %d, %q, want %q", c.value, c.unit, got.code, got.err, c.want)
 		}
 	}

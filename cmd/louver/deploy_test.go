@@ -146,7 +146,8 @@ func TestExamplesAreSound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := file.Streams[0]; s.MaxWindows == nil || len(config.All[*config.Watch](s)) != 1 || len(config.All[*config.Change](s)) != 1 {
+	if s := file.Streams[0]; s.MaxWindows == nil || len(config.All[*config.Watch](s)) != 1 ||
+		len(config.All[*config.Change](s)) != 1 {
 		t.Errorf("%+v, want a stream with max_windows, a watch and a figure on change", s)
 	}
 }

@@ -152,7 +152,8 @@ func TestWindowsCommand(t *testing.T) {
 		held := slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "held" })
 		return brief(runs, "past") == "3 cut, overdue" && held >= 0 && slices.Equal(runs[held].Partitions, []int{1})
 	})
-	if why := runs[slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "past" })].Why; len(why) != 1 || why[0] != "nobody draws: consumer group "+app+".release has no members" {
+	if why := runs[slices.IndexFunc(runs, func(r timeline.Run) bool { return r.Stream == "past" })].Why; len(why) != 1 ||
+		why[0] != "nobody draws: consumer group "+app+".release has no members" {
 		t.Errorf("past: %q", why)
 	}
 	if brief(runs, "present") != "1 open" || brief(runs, "held") != "3 waiting, overdue" {

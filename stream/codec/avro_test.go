@@ -189,7 +189,8 @@ func TestAvroUnwantedFields(t *testing.T) {
 		strings.Repeat(record("\x00", "\x02", "\x02"), 499) + good} {
 		check(t, d, nil, r, event{"u", 0, recordTime, 10})
 	}
-	for _, r := range []string{record("\x04\xff", "\x02", ""), record("\x01", "\x02", "\x00"), record(lasting, "\x02", "\x00"),
+	for _, r := range []string{record("\x04\xff", "\x02", ""), record("\x01", "\x02", "\x00"),
+		record(lasting, "\x02", "\x00"),
 		record("\x00", "\x02", "\x04"), record("\x00", "\x02", "\x01"),
 		strings.Repeat(record("\x00", "\x02", "\x02"), 500) + good} {
 		checkRejected(t, d, nil, r, codec.Malformed)

@@ -63,8 +63,9 @@ func TestTimeInTwoFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := codec.Spec{Format: "avro", Schema: codec.Schema{Text: schema}, User: "user", Value: "v", Time: "date", Clock: "at",
-		Zone: berlin}
+	s := codec.Spec{Format: "avro", Schema: codec.Schema{Text: schema}, User: "user", Value: "v", Time: "date",
+		Clock: "at",
+		Zone:  berlin}
 	read(t, decoder(t, s), nil, event{"u1", 0, at, 70}, string(datum))
 	if s.Clock, s.Grid = "v", grid(t); true {
 		if _, err := codec.New(s); err == nil {

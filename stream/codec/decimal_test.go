@@ -116,7 +116,8 @@ func TestDecimalsOfAnySize(t *testing.T) {
 		}
 		plain := `{"u":"u","v":` + big.NewInt(n).String() + "e" + big.NewInt(int64(-scale)).String() + "}"
 		var want codec.Event
-		if r := d.Decode(codec.Record{Value: []byte(plain), Time: recordTime}, &want); r != codec.OK || want.Value != e.Value {
+		if r := d.Decode(codec.Record{Value: []byte(plain), Time: recordTime}, &want); r != codec.OK ||
+			want.Value != e.Value {
 			t.Fatalf("%s: %d, %s: %v, %d", record, e.Value, plain, r, want.Value)
 		}
 	})

@@ -110,7 +110,8 @@ streams:
 	} {
 		s := read(t, strings.Replace(file, "FIGURE", figure, 1))
 		p := (&config.File{Streams: []*config.Stream{s}}).Payer(s.Budget, time.Now())
-		if day, week := p.InAnyDay().Epsilon.String(), p.InAnyPeriod().Epsilon.String(); day != want.day || week != want.week {
+		if day, week := p.InAnyDay().Epsilon.String(), p.InAnyPeriod().Epsilon.String(); day != want.day ||
+			week != want.week {
 			t.Errorf("%s: a day costs %s and a week %s; want %s and %s", figure, day, week, want.day, want.week)
 		}
 	}

@@ -123,7 +123,8 @@ func TestTrafficLines(t *testing.T) {
 		}, nil},
 		{"some are totals", 3, 40, func(minute int) []tally {
 			if minute < 2 {
-				return []tally{many(15, verdict{}), many(5, verdict{rejected: codec.NoDelta}), many(9, verdict{rejected: codec.NoUser})}
+				return []tally{many(15, verdict{}), many(5, verdict{rejected: codec.NoDelta}),
+					many(9, verdict{rejected: codec.NoUser})}
 			}
 			return []tally{many(20, verdict{})}
 		}, []string{

@@ -144,7 +144,8 @@ func TestWindowsWaitForAnAnswer(t *testing.T) {
 			t.Fatal("a window is cut while the registry does not answer")
 		}
 		key := config.EditionKey(l[0].stream.Name, l[0].edition)
-		if in := <-written; in.Streams[key].Asks == nil || *in.Streams[key].Asks != (progress.Asks{Schema: "7", Since: began}) {
+		if in := <-written; in.Streams[key].Asks == nil ||
+			*in.Streams[key].Asks != (progress.Asks{Schema: "7", Since: began}) {
 			t.Errorf("the progress says %+v; want that windows wait for schema 7", in)
 		}
 		r.mu.Lock()

@@ -273,8 +273,9 @@ func TestTheNewestTimeOfFoundGroups(t *testing.T) {
 // its own id, and the noise of all groups together is that of their draws.
 func TestRecordsOfTheNewestTime(t *testing.T) {
 	s := recordtest.Compile(t)
-	l := &stretchLine{rollupLine: newRollupLine(t), every: time.Minute, random: rand.New(rand.NewPCG(2, 2)), together: true,
-		newest: at("2026-11-20T08:00:00Z")}
+	l := &stretchLine{rollupLine: newRollupLine(t), every: time.Minute, random: rand.New(rand.NewPCG(2, 2)),
+		together: true,
+		newest:   at("2026-11-20T08:00:00Z")}
 	for range 7 {
 		l.next(1, "")
 	}

@@ -299,7 +299,8 @@ func TestRecordingRulesAreThereOnce(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(names, []string{"louver-newest", "louver-web", "louver-alone"}) || written.Groups[0].Interval != "1m" {
+	if !slices.Equal(names, []string{"louver-newest", "louver-web", "louver-alone"}) ||
+		written.Groups[0].Interval != "1m" {
 		t.Errorf("the groups are %v, the first every %s", names, written.Groups[0].Interval)
 	}
 	for _, metric := range []string{"value", "low", "high", "window_end_timestamp_seconds"} {

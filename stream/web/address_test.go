@@ -47,7 +47,8 @@ func TestTruthIsInTheAddress(t *testing.T) {
 
 // The ranges to choose from hold some windows: an hour is no range for windows of a day.
 func TestRangesFitTheWindows(t *testing.T) {
-	for size, wanted := range map[string]string{"10s": "120 windows, 1 h, 1 d, 7 d, all", "1m": "120 windows, 1 h, 1 d, 7 d, all",
+	for size, wanted := range map[string]string{"10s": "120 windows, 1 h, 1 d, 7 d, all",
+		"1m":  "120 windows, 1 h, 1 d, 7 d, all",
 		"15m": "120 windows, 1 d, 7 d, 30 d, all", "24h": "120 windows, 30 d, 90 d, 365 d, all", "336h": "120 windows, 365 d, all"} {
 		w := newWorld(t, 1<<22)
 		w.publish(0, text("checkout-latency", "eu", "users", 1, "100"))

@@ -54,7 +54,8 @@ func TestBudgetViewForEver(t *testing.T) {
 	b.shows(".amounts", "30 of 30 windows used")
 	var said string
 	b.run(chromedp.Evaluate(`document.querySelector(".budget").innerText`, &said))
-	if !strings.Contains(said, "pays every window") || strings.Contains(said, "return") || strings.Contains(said, "comes back") {
+	if !strings.Contains(said, "pays every window") || strings.Contains(said, "return") ||
+		strings.Contains(said, "comes back") {
 		t.Errorf("%s", said)
 	}
 }
@@ -75,7 +76,8 @@ func TestBudgetViewOfWatches(t *testing.T) {
 
 // Where a user's events make one contribution, the page and the budget's view say which, with its unit.
 func TestViewsOfAdding(t *testing.T) {
-	for policy, want := range map[string]string{"sum": "the sum of their values counts", "mean": "the mean of their values counts",
+	for policy, want := range map[string]string{"sum": "the sum of their values counts",
+		"mean":  "the mean of their values counts",
 		"count": "the number of their events counts", "max": "the max value counts"} {
 		file := strings.NewReplacer("unit: ms", "unit: requests\n    contribution: "+policy).Replace(
 			services(1, "{epsilon: 400, per: 24h}"))

@@ -115,7 +115,8 @@ func TestRecordsOfTheNewestTimeAreFoundByTheirIDs(t *testing.T) {
 	}
 	for minute, want := range map[string]string{"57": "08:58:00", "58": "08:59:00"} {
 		at, _ := time.Parse(time.RFC3339, "2026-11-20T08:"+minute+":00Z")
-		if f := w.store.record("h", "", "latency.last_1h", at.Unix()); f == nil || time.Unix(f.end, 0).UTC().Format("15:04:05") != want {
+		if f := w.store.record("h", "", "latency.last_1h", at.Unix()); f == nil ||
+			time.Unix(f.end, 0).UTC().Format("15:04:05") != want {
 			t.Errorf("minute %s finds %v; want the record that ends at %s", minute, f, want)
 		}
 	}

@@ -124,7 +124,8 @@ func TestChargesOfRecords(t *testing.T) {
 			w.watched(books, s, start, start.Add(15*time.Minute), nil)
 			if now := start.Add(16 * time.Minute); i == 0 || i == 8 {
 				asTheLedger(t, name, w, streams, books, now)
-				if b := lossOf(t, w, streams, now); b.Partial || !b.DeltaSpent.IsPositive() || b.Lost.LessThan(decimal.NewFromInt(6)) ||
+				if b := lossOf(t, w, streams, now); b.Partial || !b.DeltaSpent.IsPositive() ||
+					b.Lost.LessThan(decimal.NewFromInt(6)) ||
 					b.Lost.GreaterThan(b.Spent) {
 					t.Errorf("%s, after %d windows: %+v", name, i+1, b)
 				}

@@ -12,7 +12,8 @@ import (
 func TestLossForReaders(t *testing.T) {
 	for exact, want := range map[string]string{"345.708763": "345.8", "0.1512345": "0.1513", "3662.1": "3663", "12": "12",
 		"0": "0", "0.05": "0.05", "0.0000123456": "0.00001235", "123456": "123456", "99.999": "100", "0.15": "0.15"} {
-		l := Loss{Spending: budget.Spending{Epsilon: decimal.RequireFromString(exact)}, Sum: new(decimal.RequireFromString(exact))}
+		l := Loss{Spending: budget.Spending{Epsilon: decimal.RequireFromString(exact)},
+			Sum: new(decimal.RequireFromString(exact))}
 		got := l.ForReaders()
 		if got.Epsilon.String() != want || got.Sum.String() != want || got.Epsilon.LessThan(l.Epsilon) {
 			t.Errorf("%s: %s and %s; want %s", exact, got.Epsilon, got.Sum, want)

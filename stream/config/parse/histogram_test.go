@@ -31,7 +31,8 @@ func TestHistogram(t *testing.T) {
 	f := parse(t, withHistogram(shape, ofShape...))
 	s := f.Streams[0]
 	if len(config.All[*config.Release](s)) != 4 || len(config.All[*config.Computed](s)) != 5 {
-		t.Fatalf("%d releases and %d figures from a histogram; want 4 and 5", len(config.All[*config.Release](s)), len(config.All[*config.Computed](s)))
+		t.Fatalf("%d releases and %d figures from a histogram; want 4 and 5", len(config.All[*config.Release](s)),
+			len(config.All[*config.Computed](s)))
 	}
 	b := mechanisms.Buckets(config.All[*config.Release](s)[0].Mechanism)
 	if b.Len() != 114 || b.Groups() != 11 { // 112, and those that end at 800 and 89
@@ -62,7 +63,8 @@ func TestHistogram(t *testing.T) {
 		t.Errorf("the figures are %s", got)
 	}
 	again, err := Definition(s.Definition)
-	if err != nil || len(config.All[*config.Computed](again)) != 5 || mechanisms.Buckets(config.All[*config.Release](again)[0].Mechanism).Len() != 114 {
+	if err != nil || len(config.All[*config.Computed](again)) != 5 ||
+		mechanisms.Buckets(config.All[*config.Release](again)[0].Mechanism).Len() != 114 {
 		t.Errorf("%+v, %v; want the same from the stream's definition", again, err)
 	}
 }
@@ -70,8 +72,10 @@ func TestHistogram(t *testing.T) {
 func TestHistogramWithDelta(t *testing.T) {
 	text := strings.Replace(withHistogram(shape, ofShape...), "epsilon: 24,", "epsilon: 24, delta: 0.000001,", 1)
 	s := parse(t, text).Streams[0]
-	if got := config.All[*config.Release](s)[0].Mechanism.Name(); got != "gaussian_histogram" || config.All[*config.Computed](s)[0].Series()[0].Mechanism != got {
-		t.Errorf("the mechanisms are %s and %s; want gaussian_histogram", got, config.All[*config.Computed](s)[0].Series()[0].Mechanism)
+	if got := config.All[*config.Release](s)[0].Mechanism.Name(); got != "gaussian_histogram" ||
+		config.All[*config.Computed](s)[0].Series()[0].Mechanism != got {
+		t.Errorf("the mechanisms are %s and %s; want gaussian_histogram", got,
+			config.All[*config.Computed](s)[0].Series()[0].Mechanism)
 	}
 }
 
@@ -278,7 +282,8 @@ func manyGroups(n int) (groups []string) {
 }
 
 func TestHistogramTooLarge(t *testing.T) {
-	text := strings.Replace(withHistogram(shape), "groups: [eu, us, ap]", "groups: ["+strings.Join(manyGroups(900), ", ")+"]", 1)
+	text := strings.Replace(withHistogram(shape), "groups: [eu, us, ap]",
+		"groups: ["+strings.Join(manyGroups(900), ", ")+"]", 1)
 	_, err := File("s.yaml", []byte(text), noVariables)
 	const want = `releases: 112 buckets of "shape" in 900 groups make an entry of about 2789 kB in the ledger for each ` +
 		"window; want at most 512 kB: fewer buckets or groups"

@@ -25,7 +25,8 @@ func withOnChange(releases ...string) string {
 func TestOnChange(t *testing.T) {
 	f := parse(t, strings.Replace(withOnChange(steady, tail), "epsilon: 24,", "epsilon: 30,", 1))
 	s := f.Streams[0]
-	if len(config.All[*config.Release](s)) != 3 || len(config.All[*config.Watch](s)) != 0 || len(config.All[*config.Change](s)) != 2 {
+	if len(config.All[*config.Release](s)) != 3 || len(config.All[*config.Watch](s)) != 0 ||
+		len(config.All[*config.Change](s)) != 2 {
 		t.Fatalf("%d releases, %d alarms and %d releases on change, want 3, 0 and 2", len(config.All[*config.Release](s)), len(config.All[*config.Watch](s)),
 			len(config.All[*config.Change](s)))
 	}
@@ -46,7 +47,8 @@ func TestOnChange(t *testing.T) {
 		t.Errorf("ε %s in any day, want 16.66", day.Epsilon)
 	}
 	again, err := Definition(s.Definition)
-	if err != nil || len(config.All[*config.Change](again)) != 2 || config.All[*config.Change](again)[0].Definition != w.Definition {
+	if err != nil || len(config.All[*config.Change](again)) != 2 ||
+		config.All[*config.Change](again)[0].Definition != w.Definition {
 		t.Errorf("%+v, %v, want the same from the stream's definition", again, err)
 	}
 }

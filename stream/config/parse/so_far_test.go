@@ -34,7 +34,8 @@ func TestSoFar(t *testing.T) {
 	if f, place := s.Named("spread9"); f != config.Figure(of) || place != 2 {
 		t.Errorf("spread9 is the series %d of %v", place, f)
 	}
-	if c := of.Cost(); c.AtMost != 3 || c.Per != config.PerPeriod || c.Items[0].Epsilon.String() != "1" || c.Items[0].Times != 2 {
+	if c := of.Cost(); c.AtMost != 3 || c.Per != config.PerPeriod || c.Items[0].Epsilon.String() != "1" ||
+		c.Items[0].Times != 2 {
 		t.Errorf("it costs %+v", c)
 	}
 	if p := of.WithDelta(true).Series()[0]; p.Mechanism != "square_root" || p.Buckets == nil {

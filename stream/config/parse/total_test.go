@@ -27,7 +27,8 @@ func TestTotals(t *testing.T) {
 	f := parse(t, withTotals(today, revenue))
 	s := f.Streams[0]
 	if len(config.All[*config.Release](s)) != 3 || len(config.All[*config.Total](s)) != 2 || len(s.Lasting()) != 2 {
-		t.Fatalf("%d releases, %d totals and %d steps", len(config.All[*config.Release](s)), len(config.All[*config.Total](s)), len(s.Lasting()))
+		t.Fatalf("%d releases, %d totals and %d steps", len(config.All[*config.Release](s)),
+			len(config.All[*config.Total](s)), len(s.Lasting()))
 	}
 	day, week := config.All[*config.Total](s)[0], config.All[*config.Total](s)[1]
 	if day.Query.Leaves != 96 || day.Query.Longest != 100 || day.Update != 15*time.Minute || week.Query.Leaves != 168 ||
@@ -59,7 +60,8 @@ func TestTotals(t *testing.T) {
 		}
 	}
 	again, err := Definition(s.Definition)
-	if err != nil || len(config.All[*config.Total](again)) != 2 || config.All[*config.Total](again)[0].Definition != day.Definition {
+	if err != nil || len(config.All[*config.Total](again)) != 2 ||
+		config.All[*config.Total](again)[0].Definition != day.Definition {
 		t.Errorf("%v, %v, want the same from the stream's definition", again, err)
 	}
 	budgeted := parse(t, strings.Replace(withTotals(today), "per: 24h", "per: 24h, delta: 0.000001", 1))
@@ -211,7 +213,8 @@ streams:
 		if !slices.Equal(got, want) {
 			t.Errorf("from %s on: first windows of days end at %q, want %q", next, got, want)
 		}
-		if len(more)+len(none) > 0 || len(schedules) != 1 || schedules[0].Start != last.UnixNano() || schedules[0].Every != 6*time.Hour {
+		if len(more)+len(none) > 0 || len(schedules) != 1 || schedules[0].Start != last.UnixNano() ||
+			schedules[0].Every != 6*time.Hour {
 			t.Errorf("discoveries: %+v", schedules)
 		}
 	}

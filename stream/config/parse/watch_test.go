@@ -50,7 +50,8 @@ func TestWatches(t *testing.T) {
 		t.Errorf("a period costs %+v, want 3 × 1 and 2 × 0.5", price)
 	}
 	again, err := Definition(s.Definition)
-	if err != nil || len(config.All[*config.Watch](again)) != 2 || config.All[*config.Watch](again)[0].Definition != w.Definition {
+	if err != nil || len(config.All[*config.Watch](again)) != 2 ||
+		config.All[*config.Watch](again)[0].Definition != w.Definition {
 		t.Errorf("%+v, %v, want the same watches from the stream's definition", again, err)
 	}
 }

@@ -146,7 +146,8 @@ func (w *warner) adding(s *config.Stream, x *streamReport) {
 
 // duration warns of a unit in which a span's duration is not. Every figure would be wrong by the same factor.
 func (w *warner) duration(s *config.Stream) {
-	seconds, milliseconds := []string{"s", "sec", "second", "seconds"}, []string{"ms", "msec", "millisecond", "milliseconds"}
+	seconds := []string{"s", "sec", "second", "seconds"}
+	milliseconds := []string{"ms", "msec", "millisecond", "milliseconds"}
 	others := []string{"ns", "nanoseconds", "us", "µs", "μs", "microseconds", "min", "minutes", "h", "hours"}
 	is, want := map[string][]string{"span.duration_ms": milliseconds, "span.duration_s": seconds}[s.Input.Value], "ms"
 	if is == nil || s.Contribution == windows.Count || slices.Contains(is, s.Unit) ||
@@ -157,7 +158,8 @@ func (w *warner) duration(s *config.Stream) {
 	if s.Input.Value == "span.duration_s" {
 		want, other = "s", "span.duration_ms for milliseconds"
 	}
-	w.at(s.Where, keyOf(s, "unit"), "is %s, but %s is in %s; want %s, or value: %s", s.Unit, s.Input.Value, want, want, other)
+	w.at(s.Where, keyOf(s, "unit"), "is %s, but %s is in %s; want %s, or value: %s", s.Unit, s.Input.Value, want, want,
+		other)
 }
 
 // summed is the name of the first figure that adds up what users count with, or "".

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Print writes text to the output. It breaks lines between words where a terminal would break them anywhere. A pipe gets
-// them whole.
+// Print writes text to the output. It breaks lines between words where a terminal would break them anywhere. A pipe
+// gets them whole.
 func (a *App) Print(text string) error {
 	if a.OnTerminal() {
 		text = foldLines(text, a.Width())

@@ -19,8 +19,9 @@ import (
 func TestAlarmOfTheDemo(t *testing.T) {
 	s := demoStream(t, string(simulate.Streams()))
 	record := func(group, value string, fired bool) outputs.Record {
-		r := outputs.Record{Stream: s.Name, Group: group, Release: config.All[*config.Watch](s)[0].Name, Statistic: record.StatisticWatch,
-			Instance: 2}
+		r := outputs.Record{Stream: s.Name, Group: group, Release: config.All[*config.Watch](s)[0].Name,
+			Statistic: record.StatisticWatch,
+			Instance:  2}
 		if value != "" {
 			r.Value = new(json.Number(value))
 		}

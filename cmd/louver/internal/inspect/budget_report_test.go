@@ -313,7 +313,8 @@ func TestWhatIsSaidAfterEdits(t *testing.T) {
 				era++
 			}
 			for _, s := range current.Streams {
-				c := counted{end: end, in: fmt.Sprint(s.Name, s.Budget.Name, era), ε: config.All[*config.Release](s)[0].Query.Epsilon,
+				c := counted{end: end, in: fmt.Sprint(s.Name, s.Budget.Name, era),
+					ε:   config.All[*config.Release](s)[0].Query.Epsilon,
 					cap: math.MaxInt64}
 				if s.MaxWindows != nil {
 					c.cap = s.MaxWindows.By.AtMost()
