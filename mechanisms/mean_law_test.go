@@ -137,10 +137,12 @@ func ownLaw(c *clipping, n int64, f float64) (chance map[division]float64, plans
 	chance, plans = map[division]float64{}, map[division]plan{}
 	epsilon, _ := c.epsilon.Float64()
 	p, side := noiseLaw(c.own, 1, f, int64(7100/epsilon)+1) // this covers all plans
+	before, plan := int64(-1), plan{}
 	for i, q := range p {
-		count := max(0, n+int64(i)-side)
-		information := new(big.Rat).Mul(c.epsilon, big.NewRat(count, 1))
-		plan := c.planFor(information.Sub(information, c.unit), 1)
+		if count := max(0, n+int64(i)-side); count != before { // few users: almost half of the counts are 0
+			information := new(big.Rat).Mul(c.epsilon, big.NewRat(count, 1))
+			before, plan = count, c.planFor(information.Sub(information, c.unit), 1)
+		}
 		name := c.division(plan)
 		chance[name] += q
 		plans[name] = plan
