@@ -40,7 +40,7 @@ function trimmed(value, place, error) {
 const digits = (...numbers) => Math.max(...numbers.map((number) => (String(number).split(".")[1] ?? "").length));
 
 /** An error, rounded up. */
-function roundedUp(error) {
+export function roundedUp(error) {
   if (error === 0) return "0";
   const place = placeOf(error);
   const unit = 10 ** place;
