@@ -53,7 +53,8 @@ func newCounting(q *Query) (of func(s *Sample) int64, err error) {
 	return func(s *Sample) int64 { return s.Below(end) - s.Below(first) }, nil
 }
 
-// replaced is the promise itself: with another value the user is counted or not, so that the count changes by at most 1.
+// replaced is the promise itself: with another value the user is counted or not, so that the count changes by at most
+// 1.
 func (m *counting) replaced() privacy.Promise { return m.promise }
 
 // Counts reports whether the values are numbers of users.

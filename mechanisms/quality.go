@@ -131,11 +131,11 @@ func (q Query) JudgeBand(half, value float64, basis Basis, users *NoisyCount) Qu
 // place the value near the upper end of a wide band, and half of the band is less than such a value. So the size is at
 // most the geometric mean of the ends: from an upper end of 5.83 times the lower one on, the quantile is Noise.
 //
-// The band holds the truth in more than 95 % of draws. So five of six Rough values are as near to it as Useful ones have
-// to be, and a third of those that are Noise. Still no wider band is Useful. Bands end with buckets, so that half of one
-// is 0.09 of the size with two buckets of scale 3, and 0.14 with three. In simulated days of distributions so far, values
-// with three were within a tenth of the truth in 98 % of all cases, but only in 92 % in one setting: see so_far.go in the
-// folder experiments.
+// The band holds the truth in more than 95 % of draws. So five of six Rough values are as near to it as Useful ones
+// have to be, and a third of those that are Noise. Still no wider band is Useful. Bands end with buckets, so that half
+// of one is 0.09 of the size with two buckets of scale 3, and 0.14 with three. In simulated days of distributions so
+// far, values with three were within a tenth of the truth in 98 % of all cases, but only in 92 % in one setting: see
+// so_far.go in the folder experiments.
 func (q Query) judgeEnds(value, low, high float64) Quality {
 	size := math.Abs(value)
 	if low*high >= 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/louver/louver/mechanisms/running"
 )
 
-// A day of the distribution so far has 96 windows of 15 minutes, an ε of 1 and buckets of scale 3. As many users come in
-// each window. The figures are looked at after some hours.
+// A day of the distribution so far has 96 windows of 15 minutes, an ε of 1 and buckets of scale 3. As many users come
+// in each window. The figures are looked at after some hours.
 const (
 	soFarLeaves  = 96
 	soFarAnHour  = 4
@@ -141,7 +141,8 @@ func (c *soFarCase) day(number int) error {
 }
 
 // leaf adds the users who came in a leaf, and draws.
-func (c *soFarCase) leaf(leaf int64, values []int64, open []running.Open, known []running.Known, random io.Reader) error {
+func (c *soFarCase) leaf(leaf int64, values []int64, open []running.Open, known []running.Known,
+	random io.Reader) error {
 	amounts := make([]int64, c.total.Places())
 	for _, v := range values {
 		amounts[c.total.Place(v)]++

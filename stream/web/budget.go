@@ -105,8 +105,8 @@ func (k *reports) refresh() error {
 	return nil
 }
 
-// lastDay is what one person can have lost by the windows of a budget that ended in the last 24 hours. partial says that
-// not all of them are known, so the newest record's word is taken.
+// lastDay is what one person can have lost by the windows of a budget that ended in the last 24 hours. partial says
+// that not all of them are known, so the newest record's word is taken.
 type lastDay struct {
 	lost    decimal.Decimal
 	partial bool

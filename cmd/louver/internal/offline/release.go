@@ -55,8 +55,8 @@ and with --statistic groups it finds the names that many users share. --help-all
 // MoreHelp is what the whole help says beyond Help.
 func (ReleaseCommand) MoreHelp() string {
 	return `Numbers are separated by spaces or lines. A line of the output has the value, and with --interval also the ends of the
-interval. Several quantiles have a line each, such as p99=812, and so do the buckets of a histogram, such as "le=250 41".
-Rows without a number or a user are left out, and standard error says how many.
+interval. Several quantiles have a line each, such as p99=812, and so do the buckets of a histogram, such as
+"le=250 41". Rows without a number or a user are left out, and standard error says how many.
 
 With --watch it goes through the windows of a stretch of time instead, and says when an alarm would have fired. Each
 time that it is armed costs ε, however many windows it looks at. So you can try alarms on yesterday's file:
