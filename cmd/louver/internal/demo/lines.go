@@ -30,8 +30,10 @@ func newLines(out, err io.Writer, s scene) *lines {
 	return &lines{out: out, err: err, scene: s, ended: make(chan struct{})}
 }
 
-func (l *lines) say(string)         {}
-func (l *lines) listening([]string) {}
+func (l *lines) say(string) {}
+func (l *lines) listening(addresses []string) {
+	_, _ = fmt.Fprintf(l.err, "louver: the page is at http://%s/\n", addresses[0])
+}
 func (l *lines) kafka(address string) {
 	_, _ = fmt.Fprintf(l.err, "louver: the demo's Kafka is at %s\n", address)
 }

@@ -334,5 +334,9 @@ func TestLines(t *testing.T) {
 		if !strings.Contains(lines[2], "withheld") || !strings.HasSuffix(lines[2], "budget_exhausted") {
 			t.Errorf("got %q", lines[2])
 		}
+		l.listening([]string{"127.0.0.1:8080", "127.0.0.1:9797"})
+		if want := "louver: the page is at http://127.0.0.1:8080/\n"; errOut.String() != want {
+			t.Errorf("standard error has %q, want %q", errOut.String(), want)
+		}
 	}
 }
