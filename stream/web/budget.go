@@ -105,8 +105,8 @@ func (k *reports) refresh() error {
 	return nil
 }
 
-// lastDay is what one person can have lost by the windows of a budget that ended in the last 24 hours. partial says
-// that not all of them are known, so the newest record's word is taken.
+// lastDay is the most that one person can have lost through the windows of a budget in the last 24 hours. If partial,
+// some of these windows are unknown, and the number is that of the newest record.
 type lastDay struct {
 	lost    decimal.Decimal
 	partial bool
