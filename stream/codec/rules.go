@@ -174,15 +174,12 @@ func (r *rules) event(rec *Record, f *fields, e *Event) Reason {
 	case r.open:
 		// The rule looks at this name only. Nothing says how a name is wrong: nobody may learn that it was sent.
 		var err error
-		if e.Name, err = groupname.Canonical(name(&f[roleGroup], &r.digits[1])); err != nil {
+		if e.Name, err = groupname.Canonical(label(&f[roleGroup], &r.digits[1])); err != nil {
 			r.missing = f[roleGroup].kind == none
 			return BadGroup
 		}
 	case r.grouped:
-		group := f[roleGroup].text // also true and false
-		if f[roleGroup].kind != truth {
-			group = name(&f[roleGroup], &r.digits[1])
-		}
+		group := label(&f[roleGroup], &r.digits[1])
 		e.Group, ok = r.groups.quickly(group), len(group) > 0 // an empty name counts as missing
 		if ok && e.Group < 0 {
 			e.Group, ok = r.groups.find(group)
@@ -268,6 +265,14 @@ func name(f *field, digits *[]byte) []byte {
 		return f.text
 	}
 	return numbered(f, digits)
+}
+
+// label is name of a group, which may also be true or false.
+func label(f *field, digits *[]byte) []byte {
+	if f.kind == truth {
+		return f.text
+	}
+	return name(f, digits)
 }
 
 // numbered is name of a number.

@@ -37,7 +37,7 @@ var hidden = rangetable.Merge(unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, un
 // Canonical returns the canonical form of a name: in Unicode's form NFC and without spaces (category Zs) at its ends.
 // It has from 1 to [Longest] characters; none of them is a control, format or private-use character or a line
 // separator, so that no name can break a terminal, a key or a label. Otherwise the error is one of those of this
-// package. An integer's name is its decimal text.
+// package. The names of an integer, true and false are their texts.
 //
 // The canonical form of a canonical name is the name itself. The result may share the memory of the text, which is
 // never changed.

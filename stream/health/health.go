@@ -7,9 +7,12 @@
 // It is not ready
 //   - until every stage has joined its group, and when rejoining takes longer than a rebalance;
 //   - while no broker answers, which is noticed within eight seconds;
+//   - while the clock by which windows close cannot be trusted;
+//   - while a partition has not been opened for half a minute after it was assigned;
 //   - while a due window waits for longer than its grace plus half a minute. The time starts again with each window
 //     that its stream finishes, so a process that works off a backlog is ready. It also starts again when Kafka is
 //     back;
+//   - while the one output of a stage takes no figures or cannot be read: see [Stage.Only];
 //   - from the moment it is asked to stop.
 package health
 

@@ -119,9 +119,9 @@ var (
 	budgetLimit = prometheus.NewDesc("louver_budget_epsilon_limit",
 		"ε that the budget allows in a period.", []string{"budget"}, nil)
 	budgetLeft = prometheus.NewDesc("louver_budget_windows_left",
-		"How many more windows the budget could pay for now: the least of its streams that have a number. "+
-			"9007199254740992 (2⁵³) if there is no end for any, as under max_windows or if all figures are "+
-			"published on change.",
+		"How many more windows the budget could pay for now, by the newest window that has a number: the least if "+
+			"several ended together. 9007199254740992 (2⁵³) if there is no end for any stream, as under max_windows or "+
+			"if all figures are published on change.",
 		[]string{"budget"}, nil)
 	budgetPays = prometheus.NewDesc("louver_budget_pays",
 		"1 if the budget pays for the schedules of its streams as long as they last, else 0. In the first period of a "+

@@ -128,12 +128,12 @@ func (s *Survey) finish(name string, columns Columns, groups map[string]bool, c 
 	return nil
 }
 
-// groupName returns the name of a group, a JSON string or an integer, in the form in which streams compare names. It is
-// empty for anything else.
+// groupName returns the name of a group, a JSON string, an integer, or true or false, in the form in which streams
+// compare names. It is empty for anything else.
 func groupName(group []byte) string {
 	var name string
 	switch {
-	case integer.Match(group):
+	case integer.Match(group) || truth.Match(group):
 		return string(group)
 	case json.Unmarshal(group, &name) != nil:
 		return ""
@@ -145,7 +145,10 @@ func groupName(group []byte) string {
 	return string(form)
 }
 
-var integer = regexp.MustCompile(`^-?[0-9]+$`)
+var (
+	integer = regexp.MustCompile(`^-?[0-9]+$`)
+	truth   = regexp.MustCompile(`^(true|false)$`)
+)
 
 // calendar records which windows hold events, for several lengths of windows.
 type calendar struct {

@@ -120,11 +120,11 @@ func TestSurveyGroups(t *testing.T) {
 		t.Errorf("without a column of groups: got %+v, %v", s, err)
 	}
 	var lines strings.Builder
-	for _, g := range []string{`1`, `"\u00e9"`, `1.5`, `null`, `""`, `{"a":"\u0001"}`} {
+	for _, g := range []string{`1`, `"\u00e9"`, `true`, `1.5`, `null`, `""`, `{"a":"\u0001"}`} {
 		fmt.Fprintf(&lines, `{"u":1,"v":1,"t":1,"g":%s}`+"\n", g)
 	}
 	s, err = survey(t, lines.String(), grouped, 0)
-	if err != nil || !slices.Equal(s.Groups, []string{"1", "é"}) || s.Ungrouped != 4 {
+	if err != nil || !slices.Equal(s.Groups, []string{"1", "true", "é"}) || s.Ungrouped != 4 {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	var many strings.Builder

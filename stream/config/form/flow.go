@@ -52,7 +52,8 @@ func (n Node) Flow(b *strings.Builder, without ...string) {
 	default:
 		text, _ := n.expand()
 		plain := n.yaml.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
-		number := figure.MatchString(text) && !strings.ContainsAny(text, ",:{}[]#&*!|>'\"%@`")
+		number := figure.MatchString(text) && !strings.ContainsAny(text, ",:{}[]#&*!|>'\"%@`") &&
+			strings.TrimSpace(text) == text // spaces of a variable at the end would be lost
 		if plain && (number || text == "true" || text == "false") {
 			b.WriteString(text)
 			return

@@ -83,7 +83,7 @@ func AnyLiteral() Kind[Literal] {
 			return l, false
 		}
 		if n.yaml.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 ||
-			!figure.MatchString(l.Text) {
+			!figure.MatchString(l.Text) || tooLong(l.Text) {
 			return l, true
 		}
 		d, err := parseNumber(l.Text)

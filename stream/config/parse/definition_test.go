@@ -64,6 +64,20 @@ func TestDefinitionReadsBackAsTheSame(t *testing.T) {
 	}
 }
 
+// What a variable holds is in the definition to the last space, also where it looks like a number.
+func TestDefinitionKeepsWhatVariablesHold(t *testing.T) {
+	for _, unit := range []string{"ms", "5 m", "5 m ", " 5", "true ", "0.5\n", "~", "1: 2"} {
+		f, err := File("s.yaml", []byte(strings.Replace(least, "output:", "unit: ${UNIT}\n    output:", 1)),
+			func(string) (string, bool) { return unit, true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Definition(f.Streams[0].Definition); err != nil || again.Unit != unit {
+			t.Errorf("%q is read back as %+v, %v", unit, again, err)
+		}
+	}
+}
+
 func TestDefinitionChangesWithTheWindows(t *testing.T) {
 	before := parsed(t, defined).Definition
 	for change, differs := range map[string]bool{

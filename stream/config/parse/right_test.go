@@ -237,6 +237,12 @@ func TestWhere(t *testing.T) {
 	if _, err := Where([]string{"a=1", "a=2"}); err == nil || !strings.Contains(err.Error(), "already set on line 1") {
 		t.Error(err)
 	}
+	// What is too long for a number is a text, and no error repeats it.
+	long := strings.Repeat("0", 61)
+	s = edited(t, "{topic: in, user: $key, value: $value}", "{topic: in, user: u, value: v, where: {n: "+long+"}}")
+	if d := cmp.Diff([]codec.Condition{{Field: "n", Is: text(long)}}, s.Input.Where); d != "" {
+		t.Error(d)
+	}
 	if none := edited(t, "value: $value}", "value: $value, where: {}}"); len(none.Input.Where) != 0 {
 		t.Errorf("%v", none.Input.Where)
 	}
