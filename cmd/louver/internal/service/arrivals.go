@@ -18,8 +18,8 @@ import (
 // first figures of a later one. It is safe for concurrent use.
 type arrivals struct {
 	log   *zap.Logger
-	begun time.Time                  // by the clock by which windows close
-	topic func(stream string) string // of a stream's figures
+	begun time.Time         // by the clock by which windows close
+	topic map[string]string // of the figures of each stream
 
 	mu     sync.Mutex
 	past   map[pastWindow]bool // those not told of yet; true: some figure of it is useful
@@ -27,7 +27,8 @@ type arrivals struct {
 	last   time.Time           // when the last of them came
 	told   time.Time           // when they were last told of
 	quiet  *time.Timer         // until they are told of
-	first  bool                // figures of a later window were told of
+	// greeted are the streams whose first figures need no more words. After an edit, those of a new stream do.
+	greeted map[string]bool
 }
 
 type pastWindow struct {
@@ -41,8 +42,14 @@ const (
 	tellPast = 30 * time.Second
 )
 
-func newArrivals(log *zap.Logger, begun time.Time, topic func(string) string) *arrivals {
-	return &arrivals{log: log, begun: begun, told: time.Now(), topic: topic, past: map[pastWindow]bool{}}
+// newArrivals begins at a time of the clock by which windows close. topic is where the figures of each stream go.
+// greeted outlives it: the next service of this process, after an edit, takes it over. It is nil if there is none.
+func newArrivals(log *zap.Logger, begun time.Time, topic map[string]string, greeted map[string]bool) *arrivals {
+	if greeted == nil {
+		greeted = map[string]bool{}
+	}
+	return &arrivals{log: log, begun: begun, told: time.Now(), topic: topic, past: map[pastWindow]bool{},
+		greeted: greeted}
 }
 
 // add notes a figure that was just published.
@@ -51,10 +58,12 @@ func (a *arrivals) add(r outputs.Record) {
 	defer a.mu.Unlock()
 	if r.DueAt.After(a.begun) {
 		a.tell() // first what was before
-		if !a.first {
-			a.first = true
+		if topic, ours := a.topic[r.Stream]; ours && !a.greeted[r.Stream] {
+			for stream := range a.topic { // the others' follow, and need no line each
+				a.greeted[stream] = true
+			}
 			a.log.Info("the first figures are out: louver watch prints them", zap.String("stream", r.Stream),
-				zap.Time("window_end", r.WindowEnd), zap.String("topic", a.topic(r.Stream)))
+				zap.Time("window_end", r.WindowEnd), zap.String("topic", topic))
 		}
 		return
 	}

@@ -63,7 +63,7 @@ func TestArrivals(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			core, logs := observer.New(zap.InfoLevel)
 			begun := time.Now()
-			a := newArrivals(zap.New(core), time.Now(), func(string) string { return "web.private" })
+			a := newArrivals(zap.New(core), time.Now(), map[string]string{"web": "web.private"}, map[string]bool{})
 			defer a.end()
 			c.come(a, begun)
 			synctest.Wait()
@@ -75,6 +75,32 @@ func TestArrivals(t *testing.T) {
 				t.Errorf("%s: %q, want %q", c.name, got, c.want)
 			}
 		})
+	}
+}
+
+// The first figures are told of once in a process, whatever edits begin the work again, and those of a stream that an
+// edit adds are told of too.
+func TestArrivalsAfterAnEdit(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	greeted := map[string]bool{}
+	for _, streams := range [][]string{{"web", "shop"}, {"web", "shop"}, {"web", "shop", "new"}, {"web", "new"}} {
+		topics := map[string]string{}
+		for _, s := range streams {
+			topics[s] = s + ".private"
+		}
+		a := newArrivals(zap.New(core), begun, topics, greeted)
+		for _, s := range streams {
+			a.add(outputs.Record{Stream: s, DueAt: begun.Add(time.Minute)})
+		}
+		a.end()
+	}
+	var told []string
+	for _, e := range logs.All() {
+		told = append(told, fmt.Sprint(e.ContextMap()["topic"]))
+	}
+	if want := []string{"web.private", "new.private"}; !slices.Equal(told, want) {
+		t.Errorf("told of the first figures in %q, want %q", told, want)
 	}
 }
 

@@ -58,6 +58,7 @@ func (c *RunCommand) Run(app *cli.App) error {
 		return err
 	}
 	defer conn.Close()
+	greeted := map[string]bool{}
 	remembers := limitMemory(c.BagBytes).remembers
 	reach := func(ctx context.Context) error { return cluster.Reach(ctx, c.KafkaSettings, conn, app.Log) }
 	return reload(ctx, again, c.Streams, file, app.Log, func(ctx context.Context, file *config.File) error {
@@ -71,7 +72,7 @@ func (c *RunCommand) Run(app *cli.App) error {
 			Uncommitted: c.KafkaIsolation == "read_uncommitted",
 			Streams:     file.Streams, Revision: file.Revision, Removed: file.Removed, Schemas: schemas,
 			Registrar: registrar,
-			Conn:      conn, Remembers: remembers, Log: app.Log,
+			Conn:      conn, Remembers: remembers, Greeted: greeted, Log: app.Log,
 			Level: logLevel(app.Level), Version: app.Build.Version, Reach: reach}
 		reach = nil // a broker that has answered before is waited for
 		return s.Run(ctx)

@@ -54,6 +54,8 @@ type Service struct {
 	Remembers func(partition int, bytes int64)
 	// Reach, if not nil, waits for the first answer of Kafka.
 	Reach func(context.Context) error
+	// Greeted are the streams of whose first figures this process has told before; nil: it runs one service only.
+	Greeted map[string]bool
 	// AnyPort takes a free port if the wanted one is in use.
 	AnyPort bool
 	// Since is the window end from which figures are followed. Zero means those that the public metrics show.
@@ -91,7 +93,7 @@ func (s *Service) Run(ctx context.Context) error {
 	operators := prometheus.NewRegistry()
 	shown := newPublished(cli.OutputTopics(s.Streams), s.Streams, s.Now)
 	shown.own = s.Clock != nil
-	arrived := newArrivals(s.Log, s.Now(), s.output)
+	arrived := newArrivals(s.Log, s.Now(), s.outputs(), s.Greeted)
 	defer arrived.end()
 	shown.released, shown.demo = func(r outputs.Record, fresh bool) {
 		if fresh {
@@ -137,14 +139,13 @@ func (s *Service) Run(ctx context.Context) error {
 	return err
 }
 
-// output is the topic of a stream's figures.
-func (s *Service) output(stream string) string {
+// outputs are the topics of the streams' figures.
+func (s *Service) outputs() map[string]string {
+	topics := map[string]string{}
 	for _, of := range s.Streams {
-		if of.Name == stream {
-			return of.Output
-		}
+		topics[of.Name] = of.Output
 	}
-	return ""
+	return topics
 }
 
 // leastBagBytes prevents parts so small that writing them would dominate.
