@@ -43,10 +43,10 @@ streams:
   - name: present
     input: {topic: PRESENT, user: user, value: value}
     bounds: {lower: 0, upper: 100, step: 1}
-    window: {size: 240h, grace: 10s, start: START}
+    window: {size: SIZE, grace: 10s, start: START}
     releases: [{name: users, statistic: count, epsilon: 1}]
     output: {topic: OUTPUT}
-    budget: {epsilon: 3, per: 240h}
+    budget: {epsilon: 3, per: SIZE}
 `
 
 // standing runs louver windows and gives the runs of windows.
@@ -131,10 +131,15 @@ func TestWindowsCommand(t *testing.T) {
 	t.Setenv("LOUVER_KAFKA_BROKERS", strings.Join(b.Conn.Brokers, ","))
 	forEver := map[string]string{"retention.ms": "-1"}
 	app, plain, held := kafkatest.Name(t), b.Topic(t, 2, forEver), b.Topic(t, 2, forEver)
-	const long = 240 * 60 * 60 // seconds
+	const hour = 60 * 60 // seconds
+	now, long := time.Now().Unix(), int64(240*hour)
+	for now%long >= long-hour {
+		long += hour // so the window does not end while the test runs
+	}
+	start := time.Unix(now-now%long, 0).UTC()
 	yaml := strings.NewReplacer("PLAIN", plain, "PRESENT", b.Topic(t, 2, forEver), "HELD", held, "OUTPUT",
-		b.Topic(t, 1, forEver),
-		"START", time.Unix(time.Now().Unix()/long*long, 0).UTC().Format(time.RFC3339)).Replace(threeStreams)
+		b.Topic(t, 1, forEver), "SIZE", fmt.Sprintf("%dh", long/hour), "START", start.Format(time.RFC3339)).
+		Replace(threeStreams)
 	streams := clitest.File(t, "streams.yaml", yaml)
 	commandLine(t, "", "windows", "--app-id", app).wants(t, cli.ExitBroker, "louver: app "+app+" has no streams yet")
 
