@@ -117,6 +117,7 @@ type Core struct {
 	now     time.Time
 	notices []Notice
 	paused  map[string]bool // what people were told of budgets that cannot pay
+	lossy   map[string]loss // by stream and discovery, while windows are incomplete
 }
 
 // New returns the Core of a session that has read its partition of the ledger, and the others of [Config.Continued].
@@ -135,7 +136,8 @@ func New(cfg Config, own Charges, others map[int]*ledger.State) (*Core, error) {
 // newCore returns a Core that decides for some programs.
 func newCore(cfg Config, own Charges, others map[int]*ledger.State, here []*program) (*Core, error) {
 	c := &Core{Config: cfg, own: own, others: others, fresh: map[int]bool{}, inherits: map[string]bool{},
-		gather: windows.NewGathering(cfg.PartBytes), paused: map[string]bool{}, behind: true}
+		gather: windows.NewGathering(cfg.PartBytes), paused: map[string]bool{}, lossy: map[string]loss{},
+		behind: true}
 	if c.Timed == nil {
 		c.Timed = untimed
 	}

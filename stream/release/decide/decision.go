@@ -109,10 +109,8 @@ func (c *Core) settle(d *decision) error {
 	}
 	e.ReleasedAt = c.now.UTC().Truncate(time.Second)
 	e.IncompleteIn = d.state.Incomplete
-	if e.Incomplete = len(d.state.Incomplete) > 0; e.Incomplete {
-		c.say(Line{Error, "part of a window's input was lost: what is left counts, and the window is marked incomplete",
-			[]Field{{"stream", e.Stream}, {"window_end", e.WindowEnd}, {"input_partitions", d.state.Incomplete}}})
-	}
+	e.Incomplete = len(d.state.Incomplete) > 0
+	c.tellIncomplete(*e)
 	return nil
 }
 

@@ -121,6 +121,39 @@ func (c *Core) tellClipped(s *config.Stream, merged *windows.Merger, groups int)
 	}
 }
 
+// loss is a row of windows that lost part of their input.
+type loss struct {
+	windows     int
+	first, last time.Time // when the first and the last of them end
+	told        time.Time
+}
+
+// tellIncomplete says that a window has lost part of its input. Mostly those beside it have too. So it says so once,
+// and again when another hour has passed. When a window is complete again, it says which were not.
+func (c *Core) tellIncomplete(e ledger.Entry) {
+	key := e.Stream + " " + e.Lane
+	row, lasts := c.lossy[key]
+	if !e.Incomplete {
+		if delete(c.lossy, key); lasts {
+			c.say(Line{Info, "windows are complete again", []Field{{"stream", e.Stream}, {"incomplete", row.windows},
+				{"first_window_end", row.first}, {"last_window_end", row.last}}})
+		}
+		return
+	}
+	if !lasts {
+		row.first = e.WindowEnd
+	}
+	row.windows++
+	row.last = e.WindowEnd
+	if !lasts || c.now.Sub(row.told) >= time.Hour {
+		row.told = c.now
+		c.say(Line{Error, "part of a window's input was lost: what is left counts, and the window is marked " +
+			"incomplete. So are those after it, until a line says that windows are complete again",
+			[]Field{{"stream", e.Stream}, {"window_end", e.WindowEnd}, {"input_partitions", e.IncompleteIn}}})
+	}
+	c.lossy[key] = row
+}
+
 // tellFound says what a committed discovery has found.
 func (c *Core) tellFound(e ledger.Entry) {
 	d := e.Discovery
