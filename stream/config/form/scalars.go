@@ -54,11 +54,27 @@ func OneOf(words ...string) Kind[string] {
 		if slices.Contains(words, text) {
 			return text, nil
 		}
-		if near := Nearest(strings.ToLower(text), words); near != "" {
+		lower := strings.ToLower(text)
+		near, family := Nearest(lower, words), siblings(lower, words)
+		switch {
+		case len(family) > 1 && (near == "" || !strings.Contains(lower, "_")):
+			return "", fmt.Errorf("is unknown; did you mean %s?", List(family, "or"))
+		case near != "":
 			return "", fmt.Errorf("is unknown; did you mean %q?", near)
 		}
 		return "", ErrUnwanted
 	})
+}
+
+// siblings returns the words that have the first part of a word, as otlp_traces and otlp_logs have that of otlp_proto.
+func siblings(word string, words []string) (all []string) {
+	head, _, _ := strings.Cut(word, "_")
+	for _, w := range words {
+		if first, _, several := strings.Cut(w, "_"); several && first == head {
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 // booleans are the further words that YAML 1.1 has for true and false.

@@ -110,6 +110,12 @@ var wrongEdits = []struct{ old, new, want string }{
 			`records)`},
 	{`format: json`, `format: xml`,
 		`9: streams[checkout].input.format: "xml"; want json, csv, cloudevents, avro, protobuf, otlp_traces, otlp_logs or otlp_metrics`},
+	{`format: json`, `format: otlp_proto`,
+		`9: streams[checkout].input.format: "otlp_proto" is unknown; did you mean otlp_traces, otlp_logs or otlp_metrics?`},
+	{`format: json`, `format: OTLP`,
+		`9: streams[checkout].input.format: "OTLP" is unknown; did you mean otlp_traces, otlp_logs or otlp_metrics?`},
+	{`format: json`, `format: otlp_trace`,
+		`9: streams[checkout].input.format: "otlp_trace" is unknown; did you mean "otlp_traces"?`},
 	{`format: json`, `format: cloudevents`,
 		"10: streams[checkout].input.user: \"user_id\"; want an attribute of the event, such as subject, or a field " +
 			"of its data, such as data.user_id\n11: streams[checkout].input.value: \"latency_ms\"; want an attribute " +
