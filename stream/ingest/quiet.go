@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/louver/louver/stream/codec"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/episode"
 )
 
@@ -93,13 +94,13 @@ func (t *traffic) tellQuiet(alone bool) {
 	case t.quiet == 0:
 	case t.minute.skipped > 0:
 		t.episodes.Forget(t.quietKey())
-		what := "records"
-		if t.stream.Input.Batched() {
-			what = "items"
+		what, hint := "records", ""
+		if t.stream.Input.Batched() { // in Protocol Buffers, log records and metrics look like spans without anything in them
+			what, hint = "items", "; louver init --topic "+t.stream.Input.Topic+" says what the topic holds"
 		}
 		t.episodes.On(t.skipKey(), episode.Rule{After: t.patience(), Every: time.Hour}, printed(
-			"stream %s: no events for %s: all %d %s of the last minute were skipped (%s)", t.stream.Name,
-			t.patience(), t.minute.skipped, what, t.unmet(t.minute)))
+			"stream %s: no events for %s: all %d %s of the last minute were skipped (%s)%s", t.stream.Name,
+			t.patience(), t.minute.skipped, what, t.unmet(t.minute), hint))
 	case t.minute.empty > 0:
 		t.episodes.Forget(t.quietKey())
 		t.episodes.On(t.skipKey(), episode.Rule{After: t.patience(), Every: time.Hour}, printed(
@@ -141,20 +142,7 @@ func (t *traffic) unmet(m tally) string {
 			if n == 0 {
 				continue
 			}
-			words := ""
-			switch codec.SkipCause(why) {
-			case codec.IsMissing:
-				words = fmt.Sprintf("where needs field \"%s\", which is missing%s", c.Field, dotted(t.stream.Input, c.Field))
-			case codec.IsText:
-				words = fmt.Sprintf("field \"%s\" is a text, but where has a number", c.Field)
-			case codec.IsNumber:
-				words = fmt.Sprintf("field \"%s\" is a number, but where has a text", c.Field)
-			case codec.IsOther:
-				words = fmt.Sprintf("field \"%s\" is neither a text nor a number", c.Field)
-			default:
-				words = fmt.Sprintf("where wants %s", c)
-			}
-			all = append(all, reason{words, n})
+			all = append(all, reason{skipWords(t.stream.Input, c, codec.SkipCause(why)), n})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b reason) int { return b.n - a.n })
@@ -166,4 +154,32 @@ func (t *traffic) unmet(m tally) string {
 		parts = append(parts, r.words)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// skipWords says why a condition leaves a record out.
+func skipWords(in config.Input, c codec.Condition, why codec.SkipCause) string {
+	switch why {
+	case codec.IsMissing:
+		return fmt.Sprintf("where needs field \"%s\", which is missing%s", c.Field, dotted(in, c.Field))
+	case codec.IsText:
+		return fmt.Sprintf("field \"%s\" is a text, but where has a number", c.Field)
+	case codec.IsNumber:
+		return fmt.Sprintf("field \"%s\" is a number, but where has a text", c.Field)
+	case codec.IsOther:
+		return fmt.Sprintf("field \"%s\" is neither a text nor a number", c.Field)
+	}
+	return fmt.Sprintf("where wants %s", c)
+}
+
+// tellMistyped says at once, and only once, that a condition compares a number with a text: it will hardly ever be met.
+func (t *traffic) tellMistyped(o tally) {
+	for i, c := range t.stream.Input.Where {
+		for _, why := range []codec.SkipCause{codec.IsText, codec.IsNumber} {
+			if o.unmet[i][why] > 0 {
+				words := skipWords(t.stream.Input, c, why)
+				t.episodes.On("stream "+t.stream.Name+": "+words, episode.Rule{}, fmt.Sprintf(
+					"stream %s: %s: what has such a field is skipped", t.stream.Name, words))
+			}
+		}
+	}
 }

@@ -76,6 +76,9 @@ func (t *traffic) add(o tally) {
 	if o.events == 0 && o.skipped == 0 && o.empty == 0 {
 		return
 	}
+	if o.skipped > 0 {
+		t.tellMistyped(o)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.slots[t.now].add(o)

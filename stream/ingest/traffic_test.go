@@ -115,6 +115,9 @@ func TestTrafficLines(t *testing.T) {
 			`1h1m10s WARN stream web: no events for 1m0s: all 3,060 records of the last minute were skipped (3,000: where needs field "kind", which is missing; 60: where wants code: 7)`,
 			`1h11m10s INFO stream web: events count again`,
 		}},
+		{"a text that is compared with a number, beside events that count", 3, 3, func(int) []tally {
+			return []tally{many(9, verdict{}), skipped(1, codec.Skip{Condition: 1, Why: codec.IsText})}
+		}, []string{`0s WARN stream web: field "code" is a text, but where has a number: what has such a field is skipped`}},
 		{"most skipped", 3, 60, func(minute int) []tally {
 			if minute%5 == 0 {
 				return []tally{many(1, verdict{})}
@@ -171,7 +174,6 @@ func TestTrafficLines(t *testing.T) {
 	}
 }
 
-// TestManyQuietStreamsShareALine: twenty streams without events need no twenty lines.
 // TestNamesThatAreNone: where groups are found there is no list that a group could be missing in.
 func TestNamesThatAreNone(t *testing.T) {
 	of := &config.Stream{Found: &config.Found{}}
@@ -183,16 +185,28 @@ func TestNamesThatAreNone(t *testing.T) {
 	}
 }
 
-// A misspelt user skips all items of telemetry, and so does a metric whose points have no number.
+// A misspelt user skips all items of telemetry, and so does a metric whose points have no number. Or the topic holds
+// items of another kind.
 func TestSkippedItemsInWords(t *testing.T) {
 	of := &config.Stream{}
-	of.Input.Format, of.Input.User = "otlp_metrics", "usr.id"
-	web := &traffic{stream: of}
+	of.Input.Format, of.Input.User, of.Input.Topic = "otlp_metrics", "usr.id", "metrics"
+	core, logs := observer.New(zap.WarnLevel)
+	web := newTraffic(of, zap.New(core), episode.New(zap.New(core)))
 	m := many(30, verdict{rejected: codec.NoUser})
 	m.add(many(1200, verdict{rejected: codec.NoValue}))
 	m.add(many(1300, verdict{rejected: codec.NoDelta}))
 	if got, want := web.unmet(m), `1,300: points of a sum that are totals so far, not events; `+wantDeltas+`; 1,200: data points without a number of their own, such as those of histograms and summaries; 30: no field "usr.id", which says who`; got != want {
 		t.Errorf("%s; want %s", got, want)
+	}
+	web.quiet, web.minute = 1, m
+	synctest.Test(t, func(*testing.T) {
+		web.tellQuiet(true)
+		time.Sleep(firstQuiet)
+		web.tellQuiet(true)
+	})
+	if all := logs.All(); len(all) != 1 ||
+		!strings.HasSuffix(all[0].Message, "; louver init --topic metrics says what the topic holds") {
+		t.Errorf("%v; want one line that says how to see what the topic holds", all)
 	}
 }
 
@@ -277,6 +291,7 @@ func TestReasonsInWords(t *testing.T) {
 	}
 }
 
+// TestManyQuietStreamsShareALine: twenty streams without events need no twenty lines.
 func TestManyQuietStreamsShareALine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.InfoLevel)
