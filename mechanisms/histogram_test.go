@@ -88,6 +88,54 @@ func TestHistogramOfChangedValues(t *testing.T) {
 	}
 }
 
+// Another value reveals no more than so many draws as is said, in ρ too, and more than one draw does: D_α ≤ α·ρ for the
+// Rényi divergences of all numbers together.
+func TestHistogramOfReplacedValues(t *testing.T) {
+	for _, mechanism := range []string{"histogram", gaussianHistogram} {
+		m, g := fourBuckets(t, "1", mechanism), smallGrid(t, 3)
+		law := func(h []int64) []outcome {
+			fine, coarse := m.sums(sampleOf(g, h))
+			var all outcome
+			for _, n := range append(fine, coarse...) {
+				if mechanism == gaussianHistogram {
+					all.noisy = append(all.noisy, gaussianLogs(n, m.noise, 1, 1))
+					continue
+				}
+				logs := lumped(n, 3, m.noise.rate())
+				for i, p := range logs {
+					logs[i] = math.Log(p)
+				}
+				all.noisy = append(all.noisy, logs)
+			}
+			return []outcome{all}
+		}
+		worst := 0.
+		dptest.Samples(4, 2, func(h []int64) {
+			for from := range h {
+				for to := range h {
+					if h[from] == 0 {
+						continue
+					}
+					p := law(h)
+					h[from], h[to] = h[from]-1, h[to]+1
+					q := law(h)
+					h[from], h[to] = h[from]+1, h[to]-1
+					for _, alpha := range []float64{1.01, 2, 8} {
+						worst = max(worst, renyi(p, q, alpha)/alpha)
+					}
+				}
+			}
+		})
+		promise, draws := Replaced(m)
+		rho := promise.Rho.InexactFloat64()
+		t.Logf("%s: another value reveals %.4f ρ", mechanism, worst/rho)
+		if worst > float64(draws)*rho*(1+1e-9) || worst < 1.2*rho || !promise.Rho.Equal(m.promise.Rho) {
+			t.Errorf("%s: another value reveals %.4f ρ; %d draws of %s are said", mechanism, worst/rho, draws,
+				promise.Rho)
+		}
+	}
+}
+
 // Each level's numbers have the noise of its share of ε, and the two are independent.
 func TestHistogramSampler(t *testing.T) {
 	const draws = 40000

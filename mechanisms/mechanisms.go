@@ -105,13 +105,18 @@ type Mechanism interface {
 }
 
 // Replaced returns what a draw reveals about one user whose value is replaced by another, where the promise of the
-// mechanism is about one that is added or removed. In general this is as much as a removal and an addition: see
-// [privacy.Promise.Twice].
-func Replaced(m Mechanism) privacy.Promise {
-	if r, ok := m.(interface{ replaced() privacy.Promise }); ok {
+// mechanism is about one that is added or removed. It is as much as so many draws with the returned promise, one or two,
+// all independent of each other. In general it is as much as a removal and an addition: see [privacy.Promise.Twice].
+func Replaced(m Mechanism) (p privacy.Promise, draws int64) {
+	if r, ok := m.(replaceable); ok {
 		return r.replaced()
 	}
-	return m.Promise().Twice()
+	return m.Promise().Twice(), 1
+}
+
+// replaceable mechanisms know more about another value than that it is a removal and an addition.
+type replaceable interface {
+	replaced() (privacy.Promise, int64)
 }
 
 // header holds the common fields of all mechanisms.

@@ -1,10 +1,12 @@
 package config_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/louver/louver/budget"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/windows"
@@ -126,6 +128,29 @@ func TestDuration(t *testing.T) {
 	} {
 		if got := config.Duration(d); got != want {
 			t.Errorf("%d is %q, want %q", d, got, want)
+		}
+	}
+}
+
+// A user of whom only some events of a window are removed moves from one bucket to another: that costs two draws of the
+// histogram, whether or not they may also be in another group then.
+func TestTheEdgeOfAHistogram(t *testing.T) {
+	const file = `version: 1
+streams:
+  - name: s
+    input: {topic: in, user: $key, value: v, group: g}
+    groups: [a, b, c]
+    max_groups: 2
+    bounds: {lower: 0, upper: 100, step: 1}
+    window: {size: 1h, grace: 0s}
+    releases: [{name: h, statistic: histogram, buckets: [10, 50], epsilon: 1}]
+    output: {topic: out}
+    budget: {epsilon: 400, delta: 0.000000001, per: 7d}
+`
+	for _, text := range []string{file, strings.Replace(file, "max_groups: 2", "max_groups: 3", 1)} {
+		s := read(t, text)
+		if price, edge := s.Price(), s.EdgePrice(); !slices.EqualFunc(edge, budget.Times(price, 2), budget.Item.Equal) {
+			t.Errorf("a window costs %v, and %v at an edge; want twice as many draws", price, edge)
 		}
 	}
 }

@@ -59,12 +59,13 @@ func (r *Release) Series() (all []record.Series) {
 //
 // Privacy: a user of whom only some events are removed leaves at most Groups groups, joins as many others, and has
 // another value in those that stay. Who stays in a group instead of leaving it joins one less. So where another value
-// costs no more than leaving, at most 2·Groups draws change, each by one step.
+// costs one or two draws with the same promise, at most 2·Groups draws change, each by one step.
 func (r *Release) Cost() Cost {
-	items, replaced := r.once(r.Mechanism), mechanisms.Replaced(r.Mechanism)
-	c := Cost{Per: PerWindow, Items: items, Partly: twice(items),
-		Stays: []budget.Item{{Promise: replaced, Times: r.Groups}}}
-	if c.Stays[0].Equal(items[0]) {
+	items := r.once(r.Mechanism)
+	replaced, draws := mechanisms.Replaced(r.Mechanism)
+	stays := budget.Item{Promise: replaced, Times: r.Groups}
+	c := Cost{Per: PerWindow, Items: items, Partly: twice(items), Stays: budget.Times([]budget.Item{stays}, draws)}
+	if stays.Equal(items[0]) {
 		c.Partly = budget.Times(items, 2)
 	}
 	return c
