@@ -92,28 +92,3 @@ func TestDefinitionsOfActive(t *testing.T) {
 		{"description: time", "description: the time", true},
 	})
 }
-
-func TestWrongActive(t *testing.T) {
-	checkRefused(t, withTotals(now), []refusal{
-		{"statistic: count, active", "statistic: sum, active", "releases[now].active: sum has no active"},
-		{"active: 1h", "active: 1h, since: midnight", "releases[now].since: given, but active is 1h"},
-		{"active: 1h", "active: 20m", "releases[now].active: 20m; want a multiple of window.every, 15m, and at least"},
-		{"size: 15m, every: 15m", "size: 2h, every: 15m", "and at least window.size, 2h"},
-		{"active: 1h", "active: 2d", "releases[now].active: 2d; want at most 24h: for whole days, a total"},
-		{"update: 30m", "update: 20m", "releases[now].update: 20m; want a multiple of window.every, 15m, up to 12h"},
-		{"update: 30m", "update: 24h", "releases[now].update: 24h; want a multiple of window.every, 15m, up to 12h"},
-		{"active: 1h, ", "", "releases[now].update: it means nothing without since: hour, midnight, monday or month, or " +
-			"active"},
-		{"active: 1h", "active: 1h, max_total: 2", "releases[now].max_total: it means nothing without since"},
-		{"active: 1h", "active: 1h, mechanism: tree", "releases[now].mechanism: \"tree\"; want one of those of active " +
-			"users: centred or centred_gaussian"},
-		{"active: 1h", "active: 1h, mechanism: centred_gaussian", "budget \"shoppers\" (ε 60) cannot pay"},
-		{"release: users", "release: now", `min_users.release: "now" counts the users seen lately`},
-		{"per: 24h", "per: forever", "releases[now].active: 1h, but a budget for ever cannot pay for days without end"},
-	})
-	found := strings.Replace(withFound(found), "releases:", "releases:\n      - "+now, 1)
-	if _, err := File("s.yaml", []byte(found), noVariables); err == nil ||
-		!strings.Contains(err.Error(), "active: 1h, but groups are found, and come and go") {
-		t.Errorf("with found groups: %v", err)
-	}
-}

@@ -131,18 +131,3 @@ func checkDefinitions[F config.Figure](t *testing.T, text string, edits []edit) 
 		}
 	}
 }
-
-// refusal is a change of a file, and the error after it.
-type refusal struct{ old, new, want string }
-
-// checkRefused checks that a file is refused after each of some edits, with one line for the place that is wrong.
-func checkRefused(t *testing.T, text string, edits []refusal) {
-	t.Helper()
-	for _, e := range edits {
-		key, _, _ := strings.Cut(e.want, ": ")
-		_, err := File("s.yaml", []byte(strings.Replace(text, e.old, e.new, 1)), noVariables)
-		if err == nil || !strings.Contains(err.Error(), e.want) || strings.Count(err.Error(), key+": ") > 1 {
-			t.Errorf("%s → %s:\n%v\nwant %q in one line", e.old, e.new, err, e.want)
-		}
-	}
-}

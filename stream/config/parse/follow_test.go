@@ -2,7 +2,6 @@ package parse
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,70 +91,6 @@ func TestDefinitionsOfFollowers(t *testing.T) {
 		if err != nil || strings.Join(told, "\n") != c.change {
 			t.Errorf("%s: %q (%v), want %q", c.new, told, err, c.change)
 		}
-	}
-}
-
-func TestGroupsOfAnotherStreamWrong(t *testing.T) {
-	const at = `7: streams[carts].groups.from: `
-	for _, c := range []struct{ old, new, want string }{
-		{"from: checkout", "from: carts",
-			at + `"carts" is this stream itself; want another one that discovers its groups`},
-		{"from: checkout", "from: check-out", at + `"check-out" is not one of the streams that discover their ` +
-			`groups; want checkout`},
-		{"topic: checkout.events, user", "topic: carts.events, user",
-			at + `stream checkout has input.topic "checkout.events", ` +
-				`and this one "carts.events"; want the same`},
-		{"group: region}", "group: shop}",
-			at + `stream checkout has input.group "region", and this one "shop"; want the same`},
-		{"budget: shoppers", "budget: {epsilon: 24, per: 24h}",
-			at + `budget "shoppers" pays for stream checkout, and "carts" ` +
-				`for this one; want one of the budgets in both`},
-		{"from: checkout}", "from: checkout, max: 7}",
-			`7: streams[carts].groups.max: the list is that of stream checkout, with ` +
-				`its max; remove this one`},
-		{"from: checkout}", "from: checkout, discover: [" + aDiscovery + "]}",
-			`7: streams[carts].groups.discover: it has no ` +
-				`place beside from; remove it`},
-		{"from: checkout}", "keep: 7d}", `7: streams[carts].groups.discover: missing; add it`},
-		{", group: region}", "}",
-			`7: streams[carts].groups.from: input.group does not say which field holds the group`},
-		{"p: [0.5, 0.9, 0.99]", "p: [0.1, 0.2, 0.3, 0.5, 0.9]",
-			at + `the list of stream checkout has up to 903 groups, with 5 ` +
-				`figures each here; want at most 800, by a smaller max there, because an entry holds 4000 figures`},
-		{"max_groups: 2", "max_groups: 2000", `8: streams[carts].max_groups: 2000, but a list has at most 903 groups`},
-		{"epsilon: 0.01}", "epsilon: 0.01}\n      - " + strings.Replace(today, "name: ", "name: x-", 1),
-			`since: midnight, but groups are found`},
-		{found, "groups: [eu, us, ap]",
-			at + `stream checkout does not discover its groups; want what it has under groups`},
-		{found, "groups: {from: carts}", at + `stream checkout follows the list of carts itself; want from: carts`},
-	} {
-		text := strings.Replace(withFollower(found),
-			"releases: [{name: carts, statistic: quantiles, p: [0.5, 0.9, 0.99], epsilon: 0.01}]",
-			"releases:\n      - {name: carts, statistic: quantiles, p: [0.5, 0.9, 0.99], epsilon: 0.01}", 1)
-		if !strings.Contains(text, c.old) {
-			t.Fatalf("%q is not there", c.old)
-		}
-		_, err := File("s.yaml", []byte(strings.Replace(text, c.old, c.new, 1)), noVariables)
-		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "s.yaml:", ""), c.want) {
-			t.Errorf("%s:\n got %v\nwant %s", c.new, err, c.want)
-		} else if lines := strings.Split(err.Error(), "\n"); len(lines) > 2 {
-			t.Errorf("%s: %d errors, want one or two\n%v", c.new, len(lines), err)
-		}
-	}
-	_, err := File("s.yaml",
-		[]byte(strings.Replace(right, "checkout.private}", "checkout.private, tombstones: true}", 1)), noVariables)
-	if err == nil || err.Error() != "s.yaml:30: streams[checkout].output.tombstones: true, but the groups are listed, "+
-		"and none leaves; remove it" {
-		t.Error(err)
-	}
-	// No second error where the other stream has faults of its own.
-	_, err = File("s.yaml",
-		[]byte(strings.Replace(withFollower(found), "every: 24h, epsilon: 0.5", "every: 50m, epsilon: 0.5", 1)),
-		noVariables)
-	if err == nil || slices.ContainsFunc(strings.Split(err.Error(), "\n"), func(line string) bool {
-		return strings.Contains(line, "carts")
-	}) {
-		t.Errorf("%v; want the fault of the other stream alone", err)
 	}
 }
 

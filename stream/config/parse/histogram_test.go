@@ -79,91 +79,6 @@ func TestHistogramWithDelta(t *testing.T) {
 	}
 }
 
-func TestWrongHistograms(t *testing.T) {
-	const name = "streams[checkout].releases"
-	for _, c := range []struct{ old, new, want string }{
-		{"buckets: {scale: 3}", "buckets: {scale: 6}",
-			name + "[shape].buckets.scale: 6; want a whole number from 0 to 5"},
-		{"buckets: {scale: 3}", "buckets: 800",
-			name + "[shape].buckets: 800; want a list such as [100, 250, 800], or {scale: 3}"},
-		{"buckets: {scale: 3}", "buckets: [100, 0.5]",
-			name + "[shape].buckets: 0.5; want a point of the grid, for example 0 or 1"},
-		{"buckets: {scale: 3}", "buckets: [100, 50]",
-			name + "[shape].buckets: 50; want ends that ascend: 100 is before it"},
-		{"buckets: {scale: 3}", "buckets: [100, 90000]",
-			name + "[shape].buckets: 90000; want a number within the bounds, 0 to 60000"},
-		{"buckets: {scale: 3}, ", "",
-			name + "[shape].buckets: missing; add it, for example buckets: {scale: 3} (where the buckets of a " +
-				"histogram end)"},
-		{"buckets: {scale: 3}, ", "buckets: {scale: 3}, levels: 3, ",
-			name + "[shape].levels: 3 is too many; want at most 2"},
-		{"from: shape}\n      - {name: slower", "from: shap}\n      - {name: slower",
-			name + `[tail].from: "shap" is not a release of this stream; did you mean "shape"?`},
-		{"from: shape}\n      - {name: slower", "from: p90}\n      - {name: slower",
-			name + `[tail].from: "p90" is a quantile; want the name of a histogram`},
-		{"from: shape}\n      - {name: slower", "from: mid}\n      - {name: slower",
-			name + `[tail].from: "mid" is itself computed from "shape"; want the name of a histogram`},
-		{"p: 0.99, from: shape", "p: 0.99, from: shape, epsilon: 0.1",
-			name + "[tail].epsilon: it has no place beside from; remove it"},
-		{"p: 0.99, from: shape", "p: 0.99, from: shape, interval: 0.9",
-			name + "[tail].interval: it has no place beside from; remove it"},
-		{"p: 0.99, from: shape", "p: 0.99, from: shape, publish: on_change",
-			name + "[tail].publish: it has no place beside from; remove it"},
-		{"statistic: quantile, p: 0.99, from", "statistic: mean, from",
-			name + `[tail].statistic: "mean"; want one that a histogram answers: quantile, median, share, count, outside or mode`},
-		{"statistic: mode, from: shape", "statistic: share, above: 5, epsilon: 0.01",
-			name + `[peak].statistic: "share"; want from: with the name of a histogram, which it is computed from`},
-		{"statistic: share, above: 800.5,", "statistic: share,",
-			name + "[slower]: above missing; want the value above which users count"},
-		{"above: 800.5", "above: 60000",
-			name + "[slower].above: 60000; want less than 60000, the highest value: nobody is above that"},
-		{"statistic: histogram,", "statistic: histogram, publish: on_change,",
-			name + "[shape].publish: histogram has no publish; remove it, or use statistic: median or quantile"},
-		{"release: users", "release: quick",
-			`min_users.release: "quick" is computed from a histogram, and its noise is that ` +
-				"of many buckets; want the name of a count release without above and below that has an epsilon of its own"},
-		{"rollup: [1h, 1d]", "rollup: [15m]",
-			name + "[shape].rollup[0]: 15m; want a multiple of window.every, 15m, of two windows or more"},
-		{"rollup: [1h, 1d]", "rollup: [1h, 100m]",
-			name + "[shape].rollup[1]: 1h40m; want a multiple of window.every, 15m"},
-		{"rollup: [1h, 1d]", "rollup: [1h, 60m]", name + "[shape].rollup[1]: 1h is in the list twice; remove one"},
-		{"rollup: [1h, 1d]", "rollup: [1h, 2h, 3h, 4h, 5h, 6h]",
-			name + "[shape].rollup: a list of 6 items; want at most 5"},
-		{"rollup: [1h, 1d]", "rollup: 1h", name + "[shape].rollup: 1h is not a list; write [1h]"},
-		{"every: 15m", "every: 5m", name + "[shape].rollup: windows overlap: one is 15m long and begins 5m after the " +
-			"one before; want window.every as window.size, so that no event is added up twice"},
-		{"rollup: [1h, 1d]", "rollup: [1h], zone: Europe/Berlin",
-			name + "[shape].zone: no roll-up is of whole days, and others begin at the same time in all zones; remove " +
-				"it, or add 1d to rollup"},
-		{"rollup: [1h, 1d]", "zone: UTC",
-			name + "[shape].zone: it means nothing without since: hour, midnight, monday or month, or a rollup of whole days, such as rollup: [1d]"},
-		{"rollup: [1h, 1d]", "rollup: [1d], zone: Europe/Munich",
-			name + `[shape].zone: "Europe/Munich" is no time zone; ` +
-				"want a name of the IANA database"},
-		{"{name: peak, statistic: mode,", "{name: peak, statistic: mode, zone: UTC,",
-			name + "[peak].zone: mode has no zone; remove it, or use statistic: count, sum or histogram"},
-		{"from: shape}\n      - {name: mid", "from: shape, zone: UTC}\n      - {name: mid",
-			name + "[quick].zone: it means nothing without since: hour, midnight, monday or month"},
-		{"above: 800.5,", "above: 800.5, objective: 99.9,",
-			name + "[slower].objective: 99.9 is too much; want a number greater than 0 and less than 1: " +
-				"0.999 for 99.9 %"},
-		{"above: 800.5,", "above: 800.5, objective: 1,",
-			name + "[slower].objective: 1 is too much; want a number greater than 0"},
-		{"p: 0.99,", "p: 0.99, objective: 0.9,",
-			name + "[tail].objective: quantile has no objective; remove it, or use statistic: share"},
-		{"{name: peak,", "{name: users,", `the name "users" is taken by another release; choose another name`},
-	} {
-		text := withHistogram(shape, ofShape...)
-		if n := strings.Count(text, c.old); n != 1 {
-			t.Fatalf("%q occurs %d times", c.old, n)
-		}
-		_, err := File("s.yaml", []byte(strings.Replace(text, c.old, c.new, 1)), noVariables)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s:\n got %v\nwant %s", c.new, err, c.want)
-		}
-	}
-}
-
 // withLast has a histogram that is also added up over the newest hour and day, and all groups together.
 func withLast() string {
 	return strings.NewReplacer("rollup: [1h, 1d]", "rollup: [1h, 1d], last: [1h, 1d]", "    groups: [eu, us, ap]\n",
@@ -171,34 +86,12 @@ func withLast() string {
 }
 
 func TestLastAndTogether(t *testing.T) {
-	const name = "streams[checkout].releases[shape].last"
 	s := parse(t, withLast()).Streams[0]
 	r := config.All[*config.Release](s)[0]
 	if s.Together != "all" || !slices.Equal(r.Last, []time.Duration{time.Hour, 24 * time.Hour}) ||
 		!slices.Equal(r.Series()[0].Last, []string{"1h", "1d"}) ||
 		!slices.Contains(s.SeriesNames(), "tail.last_1d") {
 		t.Errorf("together %q, last %v, and the series %v", s.Together, r.Last, s.SeriesNames())
-	}
-	for _, c := range []struct{ old, new, want string }{
-		{"last: [1h, 1d]", "last: [1h, 100m]", name + "[1]: 1h40m; want a multiple of window.every, 15m"},
-		{"last: [1h, 1d]", "last: [15m]", name + "[0]: 15m; want a multiple of window.every, 15m, of two windows or more"},
-		{"last: [1h, 1d]", "last: [367d]", name + "[0]: 367d; want at most 366d"},
-		{"last: [1h, 1d]", "last: [1h, 60m]", name + "[1]: 1h is in the list twice; remove one"},
-		{"statistic: mode,", "statistic: mode, last: [1h],", "[peak].last: mode has no last; remove it, or use statistic: " +
-			"histogram"},
-		{"rollup: [1h, 1d], last: [1h, 1d]", "last: [1h], zone: Europe/Berlin", "[shape].zone: "},
-		{"[eu, us, ap]", "[" + strings.Join(manyGroups(40), ", ") + "]", "releases: the histograms with last keep 512500 " +
-			"numbers of the windows that they add up; want at most 500000: fewer buckets or groups, or a shorter last"},
-		{"together: all", "together: us", `together: "us" is one of the groups; want a name that no group has`},
-		{"together: all", "together: [all]", "together: a list; want a name of 1–200 characters"},
-	} {
-		if n := strings.Count(withLast(), c.old); n != 1 {
-			t.Fatalf("%q occurs %d times", c.old, n)
-		}
-		_, err := File("s.yaml", []byte(strings.Replace(withLast(), c.old, c.new, 1)), noVariables)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s:\n got %v\nwant %s", c.new, err, c.want)
-		}
 	}
 	const together = "    groups: [eu, us, ap]\n    together: all\n"
 	foundTogether := func(name string) string {

@@ -99,51 +99,6 @@ func TestDefinitionsOnChange(t *testing.T) {
 	})
 }
 
-func TestWrongOnChange(t *testing.T) {
-	for _, c := range []struct{ old, new, want string }{
-		{"tolerance: 0.03, ", "", "releases[steady].tolerance: missing; add it, for example tolerance: 0.03 (how far " +
-			"the last value may be"},
-		{"watch_epsilon: 0.1, ", "", "releases[steady].watch_epsilon: missing; "},
-		{", at_most: 4", "", "releases[steady].at_most: missing; "},
-		{"at_most: 4", "at_most: 0", "releases[steady].at_most: 0; want a whole number of times of at least 1"},
-		{"at_most: 4", "at_most: 1001", "releases[steady].at_most: 1001 is too many; want at most 1000"},
-		{"publish: on_change", "publish: sometimes",
-			`releases[steady].publish: "sometimes"; want every_window or on_change`},
-		{"publish: on_change, tolerance: 0.03, watch_epsilon: 0.1,", "",
-			"releases[steady].at_most: it means nothing without publish: on_change; add that, or remove it"},
-		{"statistic: median, epsilon: 0.05, publish", "statistic: mode, epsilon: 0.05, publish",
-			"releases[steady].publish: mode has no publish; remove it, or use statistic: median or quantile"},
-		{"at_most: 4", "at_most: 4, interval: 0.95",
-			"releases[steady].interval: 0.95, but publish is on_change; want one of the two"},
-		{"tolerance: 0.03", "tolerance: 0",
-			"releases[steady].tolerance: 0; want a number greater than 0 and less than 1"},
-		{"tolerance: 0.03", "tolerance: 0.5",
-			"releases[steady].tolerance: 0.5; want less than p and less than 1 − p, for p = 0.5"},
-		{"watch_epsilon: 0.1", "watch_epsilon: 0.01",
-			"releases[steady].watch_epsilon: 0.01 times 5000 expected users times 0.5 is 25, too little to see that " +
-				"the figure has changed; want at least 40: a watch_epsilon of 0.016 or more, more users or " +
-				"longer windows"},
-		{"statistic: median, epsilon: 0.05, publish", "statistic: quantile, p: 0.97, epsilon: 0.05, publish",
-			"releases[steady].tolerance: 0.03; want less than p"},
-		{"epsilon: 0.05, publish", "epsilon: 40, publish",
-			"cannot pay for even one window with its releases on change, which costs ε 120.26; want a larger budget"},
-		{"name: steady", "name: p90", `the name "p90" is taken by another release; choose another name`},
-		{"rejects:", "min_users: {count: 50, release: users}\n    rejects:",
-			`min_users: release "steady" is published on_change, `},
-		{"    rejects:", "    watches: [" + strings.Replace(fire, "fire", "steady", 1) + "]\n    rejects:",
-			`the name "steady" is taken by a release; choose another name`},
-	} {
-		text := withOnChange(steady)
-		if n := strings.Count(text, c.old); n != 1 {
-			t.Fatalf("%q occurs %d times", c.old, n)
-		}
-		_, err := File("s.yaml", []byte(strings.Replace(text, c.old, c.new, 1)), noVariables)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "\n") > 0 {
-			t.Errorf("%s:\n got %v\nwant one line with %s", c.new, err, c.want)
-		}
-	}
-}
-
 // What a budget cannot pay for beside the windows has its own name.
 func TestUnpaidOnChange(t *testing.T) {
 	const calm = "{name: calm, statistic: median, epsilon: 0.05, publish: on_change, tolerance: 0.03, watch_epsilon: " +

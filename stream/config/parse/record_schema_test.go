@@ -1,7 +1,6 @@
 package parse
 
 import (
-	"encoding/base64"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,80 +90,4 @@ func TestSchemaChangesTheDefinition(t *testing.T) {
 	if line := changes[0].String(); len(line) > 200 {
 		t.Errorf("a change of %d characters: %s", len(line), line)
 	}
-}
-
-func TestSchemaMistakes(t *testing.T) {
-	set := base64.StdEncoding.EncodeToString([]byte("no set"))
-	for _, c := range []struct{ input, want string }{
-		{`format: avro, schema: checkout.avsc` + fields,
-			`4: streams[s].input.schema: "checkout.avsc"; want registry, or {file: …}`},
-		{`format: avro, schema: registry, user: user_id, value: $value`,
-			`4: streams[s].input.value: "$value"; $value is for json; want a field of the schema`},
-		{`format: json, schema: registry` + fields,
-			`4: streams[s].input.schema: json has no schema; remove it, or use format: avro or protobuf`},
-		{`format: avro, schema: {}` + fields,
-			`4: streams[s].input.schema: want either file or text, for example {file: checkout.avsc}`},
-		{`format: avro, schema: {file: a, text: b}` + fields,
-			`4: streams[s].input.schema: want either file or text, for example {file: checkout.avsc}`},
-		{`format: avro, schema: {file: none.avsc}` + fields,
-			`4: streams[s].input.schema: open none.avsc: no such file or ` +
-				`directory; want the name of a schema's file, from the folder of the streams file`},
-		{`format: avro, schema: {text: "{}"}` + fields, `4: streams[s].input.schema: not an Avro schema: …`},
-		{`format: avro, schema: {file: testdata/checkout.proto, message: shop.Checkout}` + fields,
-			`4: streams[s].input.schema: avro has no message; remove it`},
-		{`format: avro, schema: {file: testdata/checkout.avsc}, user: user_id, value: latency_ms`,
-			`4: streams[s].input.value: "latency_ms"; the schema has no such field; want one of user_id, region, timing`},
-		{`format: avro, schema: {file: testdata/checkout.avsc}, user: user_id, value: timing.latency`,
-			`4: streams[s].input.value: "timing.latency"; the schema has no such field; want one of latency_ms, day, at`},
-		{`format: avro, schema: {file: testdata/checkout.avsc}, user: user_id.x, value: timing.latency_ms`,
-			`4: streams[s].input.user: "user_id.x"; type string has no fields; want a path into records`},
-		{`format: avro, schema: {file: testdata/checkout.avsc}, user: user_id, value: timing.latency_ms, time: timing.day`,
-			`4: streams[s].input.time: "timing.day"; the schema says date; want timestamp-millis, timestamp-micros or ` +
-				`timestamp-nanos, or a long, double or string`},
-		{`format: avro, schema: {file: testdata/checkout.avsc}, user: timing.latency_ms, value: $value`,
-			"4: streams[s].input.value: \"$value\"; $value is for json; want a field of the schema\n" +
-				"4: streams[s].input.user: \"timing.latency_ms\"; the schema says double; want string, enum, " +
-				"int or long"},
-		{`format: protobuf, schema: {file: testdata/checkout.proto}` + fields,
-			`4: streams[s].input.schema: message is missing; want one such as shop.Checkout, shop.Timing`},
-		{`format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Cart}` + fields,
-			`4: streams[s].input.schema: no message "shop.Cart" in it; want one such as shop.Checkout, shop.Timing`},
-		{`format: protobuf, schema: {file: testdata/checkout.avsc, message: a.B}` + fields,
-			`4: streams[s].input.schema: not base64; want a set of file descriptors, or a .proto file`},
-		{`format: protobuf, schema: {text: ` + set + `, message: a.B}` + fields,
-			`4: streams[s].input.schema: not a set of file descriptors; want what protoc --include_imports ` +
-				`--descriptor_set_out writes, or a .proto file`},
-		{`format: protobuf, schema: {file: testdata/none.proto, message: a.B}` + fields,
-			`4: streams[s].input.schema: …`},
-		{`format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Checkout}, user: items, value: ` +
-			`timing.latency`,
-			"4: streams[s].input.value: \"timing.latency\"; message shop.Timing has no such field; want one of " +
-				"latency_ms, at\n4: streams[s].input.user: \"items\"; shop.Checkout.items is repeated; want a field " +
-				"that occurs once"},
-		{`format: protobuf, schema: {file: testdata/checkout.proto, message: shop.Checkout}, user: user_id, value: timing, ` +
-			`time: timing`,
-			"4: streams[s].input.value: \"timing\"; the message says shop.Timing; want a number, " +
-				"google.protobuf.Duration, confluent.type.Decimal or a string that holds a number\n" +
-				"4: streams[s].input.time: \"timing\"; the message says shop.Timing; want google.protobuf.Timestamp, " +
-				"an integer, a double or a string"},
-	} {
-		_, err := File("s.yaml",
-			[]byte(strings.Replace(typed(c.input), "    groups: [eu, us, ap]\n", groupsIf(c.input), 1)), noVariables)
-		if err == nil {
-			t.Errorf("%s: accepted; want %s", c.input, c.want)
-			continue
-		}
-		got := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\ns.yaml:", "\n"), "s.yaml:")
-		if want, open := strings.CutSuffix(c.want, "…"); got != want && (!open || !strings.HasPrefix(got, want)) {
-			t.Errorf("%s:\n got %s\nwant %s", c.input, got, c.want)
-		}
-	}
-}
-
-// groupsIf is the list of groups, where the input has a group.
-func groupsIf(input string) string {
-	if strings.Contains(input, "group:") {
-		return "    groups: [eu, us, ap]\n"
-	}
-	return ""
 }

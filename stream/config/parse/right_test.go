@@ -19,6 +19,44 @@ import (
 	"github.com/louver/louver/windows"
 )
 
+// right is a streams file without mistakes. Those that scripts edit differ from it in one place.
+const right = `version: 1
+budgets:
+  - {name: shoppers, epsilon: 24, per: 24h}
+streams:
+  - name: checkout
+    description: time to confirm an order
+    input:
+      topic: checkout.events
+      format: json
+      user: user_id
+      value: latency_ms
+      time: ts
+      group: region
+      max_future: 5m
+    unit: ms
+    groups: [eu, us, ap]
+    max_groups: 1
+    bounds: {lower: 0, upper: 60000, step: 1, prior: cells}
+    expected_users: 5000
+    window: {size: 15m, every: 15m, grace: 30s, start: now}
+    contribution: last
+    releases:
+      - {name: p50, statistic: median, epsilon: 0.05}
+      - {name: p90, statistic: quantile, p: 0.9, epsilon: 0.05}
+      - {name: users, statistic: count, epsilon: 0.02}
+      - {name: slow, statistic: count, above: 800, epsilon: 0.01}
+    min_users: {count: 50, release: users}
+    rejects: {topic: checkout.rejects}
+    late: {topic: checkout.late}
+    output: {topic: checkout.private}
+    budget: shoppers
+    on_exhausted: refuse
+`
+
+// p50 is the line of right that is edited most.
+const p50 = "{name: p50, statistic: median, epsilon: 0.05}"
+
 // full says everything that a stream can say.
 const full = `version: 1
 budgets:                              # optional: budgets that several streams share
@@ -61,6 +99,8 @@ streams:
 revision: 2
 removed: [checkout-amount]
 `
+
+func noVariables(string) (string, bool) { return "", false }
 
 func parse(t *testing.T, text string) *config.File {
 	t.Helper()

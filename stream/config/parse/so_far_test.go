@@ -42,29 +42,3 @@ func TestSoFar(t *testing.T) {
 		t.Errorf("with a δ it is drawn by %s", p.Mechanism)
 	}
 }
-
-func TestWrongSoFar(t *testing.T) {
-	checkRefused(t, withTotals(slow9, spread), []refusal{
-		{"buckets: {scale: 3}", "buckets: {scale: 3}, rollup: [1d]",
-			"releases[spread].rollup: given, but since is midnight: it adds up all windows already, each user once"},
-		{"buckets: {scale: 3}", "buckets: {scale: 3}, last: [1h]",
-			"releases[spread].last: given, but since is midnight: it adds up all windows already"},
-		{"buckets: {scale: 3}", "buckets: {scale: 3}, update: 7m",
-			"releases[spread].update: 7m; want a multiple of window.every, 15m, up to 24h"},
-		{"buckets: {scale: 3}", "buckets: {scale: 3}, max_total: 2000",
-			"releases[spread].max_total: 2000; want a whole number of windows from 1 to 1000"},
-		{"buckets: {scale: 3}", "buckets: {scale: 3}, mechanism: histogram",
-			`releases[spread].mechanism: "histogram"; want one of those of totals: tree or square_root`},
-		{"buckets: {scale: 3}", "buckets: {scale: 3}, publish: on_change", "releases[spread].publish: histogram has no publish"},
-		{"buckets: {scale: 3}, ", "", "releases[spread].buckets: missing"},
-		{"buckets: {scale: 3}", "buckets: [100, 90]", "releases[spread].buckets: 90; want ends that ascend"},
-		{"above: 801", "above: 801, objective: 0.99",
-			"releases[slow9].objective: the users so far are added up already, and an objective adds up windows"},
-		{"above: 801", "above: 801, since: midnight", "releases[slow9].since: share has no since"},
-		{"from: spread}", "from: sprad}", `releases[slow9].from: "sprad" is not a release of this stream; did you mean "spread"?`},
-		{"size: 15m, every: 15m", "size: 30m, every: 15m", "releases[spread].since: midnight, but windows overlap"},
-		{"release: users", "release: spread", `min_users.release: "spread" is a running total`},
-		{"release: users", "release: slow9", `min_users.release: "slow9" is a running total`},
-		{"name: slow9", "name: users", `the name "users" is taken by another release`},
-	})
-}

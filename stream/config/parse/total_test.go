@@ -126,45 +126,6 @@ func TestDefinitionsOfTotals(t *testing.T) {
 	})
 }
 
-func TestWrongTotals(t *testing.T) {
-	checkRefused(t, withTotals(today), []refusal{
-		{"statistic: count, since", "statistic: median, since",
-			"releases[today].since: median has no since; remove it, or use statistic: count, sum or histogram"},
-		{"since: midnight", "since: noon", `releases[today].since: "noon"; want hour, midnight, monday or month`},
-		{"since: midnight, ", "",
-			"releases[today].zone: it means nothing without since: hour, midnight, monday or month"},
-		{"Europe/Berlin", "Europe/Munich",
-			`releases[today].zone: "Europe/Munich" is no time zone; want a name of the IANA`},
-		{"zone: Europe/Berlin", "update: 20m",
-			"releases[today].update: 20m; want a multiple of window.every, 15m, up to 24h"},
-		{"zone: Europe/Berlin", "update: 2d",
-			"releases[today].update: 2d; want a multiple of window.every, 15m, up to 24h"},
-		{"size: 15m, every: 15m", "size: 30m, every: 15m", "releases[today].since: midnight, but windows overlap"},
-		{"since: midnight, zone: Europe/Berlin", "since: hour, update: 15m, max_total: 1001",
-			"releases[today].max_total: 1001; want a whole number of windows from 1 to 1000"},
-		{"statistic: count, since", "statistic: sum, since",
-			"releases[today]: max_total missing; want the amount that one user"},
-		{"statistic: count, since", "statistic: sum, max_total: 0.5, since",
-			"releases[today].max_total: 0.5; want a multiple of 1, the unit of sums"},
-		{"statistic: count, since", "statistic: sum, max_total: 5, clip: none, since",
-			"releases[today].clip: given, but since is"},
-		{"statistic: count, since", "statistic: count, interval: 0.9, since",
-			"releases[today].interval: count has no interval"},
-		{"statistic: count, since", "statistic: count, clip: none, since", "releases[today].clip: count has no clip"},
-		{"statistic: count, since", "statistic: sum, max_total: 5, above: 3, since",
-			"releases[today].above: sum has no above"},
-		{"statistic: count, since", "statistic: count, mechanism: geometric, since",
-			"releases[today].mechanism: \"geometric\"; want one of those of totals: tree or square_root"},
-		{"statistic: count, since: midnight", "statistic: count, mechanism: square_root, since: midnight",
-			"budget \"shoppers\" (ε 60) cannot pay"},
-		{"release: users", "release: today",
-			`min_users.release: "today" is a running total, and counts the users of a whole period; want the name of a count`},
-		{"name: today", "name: users", `the name "users" is taken by another release`},
-		{"per: 24h", "per: forever", "releases[today].since: midnight, but a budget for ever cannot pay for periods " +
-			"without end"},
-	})
-}
-
 // Forecasts expect the periods of totals to come, as many as a period of the budget touches, and those of discoveries.
 // The present period is charged already, unless the next window begins one.
 func TestAhead(t *testing.T) {

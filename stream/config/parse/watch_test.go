@@ -122,52 +122,6 @@ func TestWatchesOfFoundGroups(t *testing.T) {
 	}
 }
 
-func TestWrongWatches(t *testing.T) {
-	if _, err := File("s.yaml", []byte(strings.Replace(withWatches(fire), "watches:", "watch:", 1)),
-		noVariables); err == nil || !strings.Contains(err.Error(), `.watch: unknown key; did you mean "watches"?`) {
-		t.Errorf("%v, want that it asks for watches", err)
-	}
-	for _, c := range []struct{ watches, want string }{
-		{"", "an empty list; want a list of watches, for example {name: slow"},
-		{strings.Replace(fire, "name: fire", "name: p50", 1),
-			`the name "p50" is taken by a release; choose another name`},
-		{fire + ", " + fire, `the name "fire" is taken by another watch; choose another name`},
-		{strings.Replace(fire, "above: 2000, ", "", 1), "watches[fire]: "},
-		{strings.Replace(fire, "above: 2000", "above: 2000, below: 1", 1), "watches[fire]: "},
-		{strings.Replace(fire, "above: 2000", "above: 70000", 1), "watches[fire].above: "},
-		{strings.Replace(fire, "more_than: 0.01", "more_than: 1.01", 1),
-			"watches[fire].more_than: 1.01 is too much; want a number greater than 0 and less than 1: " +
-				"0.0101 for 1.01 %"},
-		{strings.Replace(fire, "more_than: 0.01", "users_below: 9", 1), "watches[fire].users_below: 9; want it alone"},
-		{strings.Replace(fire, "epsilon: 1, ", "", 1),
-			"watches[fire].epsilon: missing; add it, for example epsilon: 1 (what one user loses from " +
-				"arming to firing"},
-		{strings.Replace(fire, "epsilon: 1", "epsilon: 0", 1),
-			"watches[fire].epsilon: 0; want a number greater than 0"},
-		{strings.Replace(fire, "epsilon: 1", "epsilon: 0.00000001", 1), "watches[fire].epsilon: "},
-		{strings.Replace(fire, "at_most: 0.05", "at_most: 0", 1), "watches[fire].false_alarms.at_most: 0; want"},
-		{strings.Replace(fire, "false_alarms: {at_most: 0.05, per: 30d}, ", "", 1),
-			"watches[fire].false_alarms: missing; "},
-		{strings.Replace(fire, "hold: 15m, ", "", 1), "watches[fire].hold: missing; "},
-		{strings.Replace(fire, "hold: 15m", "hold: 400d", 1), "watches[fire].hold: 400d; want at most 366d"},
-		{strings.Replace(fire, "at_most: 3", "at_most: 0", 1),
-			"watches[fire].at_most: 0; want a whole number of times of at least 1"},
-		{strings.Replace(fire, "at_most: 3", "at_most: 1001", 1),
-			"watches[fire].at_most: 1001 is too many; want at most 1000"},
-		{strings.Replace(fire, "hold", "holds", 1), `watches[fire].holds: unknown key; did you mean "hold"?`},
-		{strings.Replace(fire, "epsilon: 1,", "epsilon: 40,", 1),
-			`cannot pay for even one window with its watches, which costs ε 40.13; want a larger budget`},
-		{strings.Replace(fire, "at_most: 3", "at_most: 30", 1), `pays for only 0 windows of the schedule beside the ` +
-			`watches, which cost ε 30 in a period at most; want an epsilon of at least 42.48, fewer or cheaper releases or ` +
-			`watches, a smaller at_most, or on_exhausted: withhold`},
-	} {
-		_, err := File("s.yaml", []byte(withWatches(c.watches)), noVariables)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "\n") > 0 {
-			t.Errorf("%s:\n got %v\nwant one line with %s", c.watches, err, c.want)
-		}
-	}
-}
-
 // What one person loses in a day counts the watches at their most: windows for 12.48 and watches for 3.
 func TestADayWithWatches(t *testing.T) {
 	f := parse(t, withWatches(fire))
