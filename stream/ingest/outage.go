@@ -194,6 +194,7 @@ func (p *partition) renumber(ctx context.Context, change func()) error {
 	p.undecided.decide(func(_ *aside, l lane) bool { return l.adds() }) // nobody can read them again
 	for _, change := range []func(){func() {}, change} {
 		change()
+		// What waits of a former topic holds back no position any more.
 		p.undecided.settle()
 		p.writer.flushAt = time.Time{} // all streams
 		if err := p.writer.flush(ctx); err != nil {

@@ -7,14 +7,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/shopspring/decimal"
+	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
+	"github.com/louver/louver/stream/health"
 	"github.com/louver/louver/stream/kafka/fetch"
+	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/progress"
+	"github.com/louver/louver/stream/stage"
 	"github.com/louver/louver/windows"
 )
 
@@ -370,5 +375,18 @@ func TestFollowersMoveWithTheirLeader(t *testing.T) {
 		if d := cmp.Diff(want, of(in)); d != "" {
 			t.Errorf("stream %s (-want +got)\n%s", in.stream.Name, d)
 		}
+	}
+}
+
+// Records of a topic that was made anew have higher numbers than all that a stream has passed over, also if it begins
+// beyond the position that is read for others. The leap alone is less than 2^32.
+func TestNumbersOfATopicMadeAnew(t *testing.T) {
+	g := &Ingest{Env: stage.Env{Log: zap.NewNop(), Monitor: health.New(zap.NewNop()), Fetch: &fetch.Client{},
+		Metrics: metrics.New(prometheus.NewRegistry(), nil, nil)}}
+	ahead, behind := testStreamInput(t, testStream(t)), testStreamInput(t, testStream(t))
+	ahead.from = 1 << 40
+	p := &reader{Ingest: g, streams: []*streamInput{behind, ahead}, pages: g.Fetch.Partition("in", 0, 7)}
+	if p.renew("id"); p.base <= ahead.from || p.position() != p.base {
+		t.Errorf("the first record has number %d; want more than %d", p.base, ahead.from)
 	}
 }
