@@ -53,6 +53,43 @@ func BenchmarkRunway(b *testing.B) {
 	}
 }
 
+// BenchmarkRunwayOfTotals asks for a budget of 1,000 streams with a running total each, which just pays for all of them:
+// any 24 hours hold 96 windows of each and touch two of its days.
+func BenchmarkRunwayOfTotals(b *testing.B) {
+	const day = int64(24 * time.Hour)
+	a := NewAccount(Limit{Epsilon: dec("11600"), Per: 24 * time.Hour})
+	var schedules []Schedule
+	var expected []Held
+	for i := range 1000 {
+		s := Schedule{Stream: fmt.Sprint(i), Size: 15 * time.Minute, Every: 15 * time.Minute,
+			Items: []Item{boundedRange("0.1", 1)}, Start: 10*day + day/3}
+		for end := 8 * day; end <= s.Start; end += int64(s.Every) {
+			a.Add(s.charge(end))
+		}
+		schedules = append(schedules, s)
+	}
+	for at := range int64(5) { // three days are charged, two are to come
+		for _, s := range schedules {
+			h := Held{ID: fmt.Sprint(s.Stream, at), Stream: s.Stream, From: (8+at)*day + int64(s.Size), To: Open,
+				Items: []Item{pure("1", 1)}}
+			if at >= 3 {
+				expected = append(expected, h)
+				continue
+			}
+			h.To = (9 + at) * day
+			if err := a.Hold(h); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if r := a.Runway(schedules, expected...); !r.Pays {
+			b.Fatalf("%+v", r)
+		}
+	}
+}
+
 // BenchmarkSharedBudget asks for windows, and how many are left, of one of many streams that share a budget, some of
 // them under a cap, and some with a watch that is armed.
 func BenchmarkSharedBudget(b *testing.B) {

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -102,8 +103,8 @@ func (a *Account) Runway(schedules []Schedule, expected ...Held) Runway {
 	}
 	switch {
 	case a.limit.Per == 0:
-		a.runwayForever(schedules, &r)
-	case a.limit.within(r.Worst) && len(expected) == 0 && a.onSchedule(schedules):
+		a.runwayForever(schedules, expected, &r)
+	case a.onSchedule(schedules) && a.fitsFullest(worst, schedules, expected):
 		r.Pays = true
 	default:
 		a.runwayRolling(schedules, expected, &r)
@@ -111,13 +112,10 @@ func (a *Account) Runway(schedules []Schedule, expected ...Held) Runway {
 	return r
 }
 
-// onSchedule reports whether everything that the account was charged for is an earlier window of the schedules, each
-// once. Then no period, past or future, costs more than the fullest one. Most accounts are like that, and need not be
-// continued window by window.
+// onSchedule reports whether all windows that the account was charged for are earlier ones of the schedules, each once.
+// Then the windows of no period, past or future, cost more than those of the fullest one. Most accounts are like that,
+// and need not be continued window by window.
 func (a *Account) onSchedule(schedules []Schedule) bool {
-	if len(a.allHeld()) > 0 {
-		return false
-	}
 	found := map[string]bool{}
 	for _, k := range a.all() {
 		i := slices.IndexFunc(schedules, func(p Schedule) bool { return p.Stream == k.stream })
@@ -140,6 +138,51 @@ func (a *Account) onSchedule(schedules []Schedule) bool {
 	return true
 }
 
+// fitsFullest reports whether the limit holds even if the windows of every period cost as much as those of the fullest
+// one, beside what is held and expected. What is held only grows where something begins, so it looks at these moments.
+func (a *Account) fitsFullest(worst sum, schedules []Schedule, expected []Held) bool {
+	_, first := earliest(schedules, make([]int64, len(schedules)))
+	type change struct {
+		at   int64
+		unit *sum
+		by   int64
+	}
+	changes := []change{{first, &sum{}, 1}}
+	hold := func(h Held, unit *sum) {
+		if gone := after(h.To, int64(a.limit.Per)); gone > first {
+			changes = append(changes, change{max(h.From, first), unit, 1}, change{gone, unit, -1})
+		}
+	}
+	for _, h := range a.allHeld() {
+		hold(h.Held, a.sum(h.unit))
+	}
+	units := map[string]*sum{}
+	for _, h := range expected {
+		of := price(h.Items)
+		if units[of] == nil {
+			units[of] = new(a.filter.sumOf(h.Items))
+		}
+		hold(h, units[of])
+	}
+	slices.SortFunc(changes, func(x, y change) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.by, y.by)) })
+	held := map[*sum]int64{}
+	for i, c := range changes {
+		held[c.unit] += c.by
+		if c.by < 0 || i+1 < len(changes) && changes[i+1].at == c.at {
+			continue
+		}
+		all := sum{}
+		all.add(worst, 1)
+		for unit, n := range held {
+			all.add(*unit, n)
+		}
+		if !a.limit.within(a.filter.bound(all)) {
+			return false
+		}
+	}
+	return true
+}
+
 // fullest sums each stream's fullest period.
 func (a *Account) fullest(schedules []Schedule) (s sum, bounded bool) {
 	bounded = true
@@ -153,8 +196,10 @@ func (a *Account) fullest(schedules []Schedule) (s sum, bounded bool) {
 	return s, bounded
 }
 
-// runwayForever finds the first unpaid window by bisection, because the charges up to a moment only grow.
-func (a *Account) runwayForever(schedules []Schedule, r *Runway) {
+// runwayForever finds the first unpaid window. What is expected begins one by one, and between two of these moments the
+// charges up to a moment only grow, so the window is found by bisection. Nothing returns: what does not fit once never
+// will.
+func (a *Account) runwayForever(schedules []Schedule, expected []Held, r *Runway) {
 	endless := false
 	for _, p := range schedules {
 		endless = endless || p.End == 0 && len(p.Items) > 0
@@ -163,29 +208,48 @@ func (a *Account) runwayForever(schedules []Schedule, r *Runway) {
 	for i, p := range schedules {
 		units[i] = new(a.filter.sumOf(p.Items))
 	}
-	pays := func() bool { // for so many windows of each, the first ones
+	held := sum{}                    // of what is expected
+	pays := func(more ...sum) bool { // for so many windows of each, the first ones
 		windows := make([]batch, len(schedules))
 		for i, p := range schedules {
 			windows[i] = p.windows(counts[i], units[i])
 		}
-		return a.limit.within(a.filter.bound(a.between(math.MinInt64, math.MaxInt64, "", nil, windows...)))
+		all := a.between(math.MinInt64, math.MaxInt64, "", nil, windows...)
+		for _, s := range append(more, held) {
+			all.add(s, 1)
+		}
+		return a.limit.within(a.filter.bound(all))
 	}
-	fits := func(at int64) bool {
+	fits := func(at int64, more ...sum) bool {
 		for i, p := range schedules {
 			counts[i] = p.count(at)
 		}
-		return pays()
+		return pays(more...)
 	}
-	if fits(math.MaxInt64) {
+	_, first := earliest(schedules, make([]int64, len(schedules)))
+	low, high := first-1, int64(math.MaxInt64)
+	var withheld []Item
+	for _, h := range expected {
+		if withheld != nil && slices.EqualFunc(h.Items, withheld, Item.Equal) {
+			continue
+		}
+		if h.From >= first && !fits(h.From) {
+			high = h.From
+			break
+		}
+		low = max(low, h.From)
+		if cost := a.filter.sumOf(h.Items); fits(h.From, cost) {
+			held.add(cost, 1)
+		} else {
+			withheld = h.Items
+		}
+	}
+	if high == math.MaxInt64 && fits(high) {
 		// The budget lasts longer than 64-bit time, but an endless schedule ends unpaid all the same.
 		if r.Pays = !endless; endless {
 			r.Windows = total(schedules, math.MaxInt64)
 		}
 		return
-	}
-	low, high := int64(math.MaxInt64), int64(math.MaxInt64)
-	for _, p := range schedules {
-		low = min(low, p.first()-1)
 	}
 	for low < high-1 { // at low, no window has ended or all are paid; at high, one is not
 		if middle := low + int64((uint64(high)-uint64(low))/2); fits(middle) {

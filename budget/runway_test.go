@@ -79,14 +79,12 @@ func runsAsFarAsBruteForce(t *rapid.T) {
 		schedules = append(schedules, p)
 	}
 	var expected []Held
-	if limit.Per != 0 {
-		for i := range rapid.IntRange(0, 3).Draw(t, "expected") {
-			h := anyHeld(string(rune('x'+i))).Draw(t, "expected charge")
-			h.From, h.To = rapid.Int64Range(0, 60).Draw(t, "from"), Open
-			expected = append(expected, h)
-		}
-		slices.SortStableFunc(expected, func(x, y Held) int { return cmp.Compare(x.From, y.From) })
+	for i := range rapid.IntRange(0, 3).Draw(t, "expected") {
+		h := anyHeld(string(rune('x'+i))).Draw(t, "expected charge")
+		h.From, h.To = rapid.Int64Range(0, 60).Draw(t, "from"), Open
+		expected = append(expected, h)
 	}
+	slices.SortStableFunc(expected, func(x, y Held) int { return cmp.Compare(x.From, y.From) })
 	want := bruteRunway(a, schedules, 300, expected...)
 	got := a.Runway(schedules, expected...)
 	if want.Pays && endless && limit.Per == 0 {
@@ -191,10 +189,11 @@ func TestRunwayFromAFullPeriod(t *testing.T) {
 	}
 }
 
-// An account whose past lies on the schedules is answered from them alone. No other account is: a window out of step,
-// one that was charged twice, one of another price or of a foreign stream may be what a period cannot pay for.
+// An account whose past lies on the schedules is answered from them, and from what is held and expected at its most. No
+// other account is: a window out of step, one that was charged twice, one of another price or of a foreign stream may be
+// what a period cannot pay for.
 func TestRunwayOnSchedule(t *testing.T) {
-	short := 0 // answers from the schedules alone
+	short, beside := 0, 0 // answers from the schedules alone, and with something held and expected
 	rapid.Check(t, func(t *rapid.T) {
 		limit := Limit{Per: time.Duration(rapid.Int64Range(3, 12).Draw(t, "per"))}
 		a := NewAccount(limit)
@@ -211,8 +210,7 @@ func TestRunwayOnSchedule(t *testing.T) {
 			}
 		}
 		p := schedules[0]
-		switch rapid.SampledFrom([]string{"", "", "twice", "out of step", "dearer", "foreign", "held", "ahead"}).Draw(t,
-			"odd") {
+		switch rapid.SampledFrom([]string{"", "", "twice", "out of step", "dearer", "foreign", "ahead"}).Draw(t, "odd") {
 		case "twice":
 			a.Add(p.charge(p.first() - int64(p.Every)))
 			a.Add(p.charge(p.first() - int64(p.Every)))
@@ -222,26 +220,42 @@ func TestRunwayOnSchedule(t *testing.T) {
 			a.Add(charge("a", p.first()-int64(p.Every), Item{Promise: privacy.NewPure(dec("3")), Times: 1}))
 		case "foreign":
 			a.Add(charge("c", 0, p.Items[0]))
-		case "held":
-			if err := a.Hold(Held{Stream: "c", From: 0, To: 3, Items: p.Items}); err != nil {
-				t.Fatal(err)
-			}
 		case "ahead":
 			a.Add(p.charge(p.first()))
 		}
+		lasting := func(i int, from int64) Held {
+			h := anyHeld(string(rune('0'+i))).Draw(t, "held charge")
+			h.From = from
+			h.To = max(from, min(h.To, from+20))
+			return h
+		}
+		held := rapid.IntRange(0, 3).Draw(t, "held")
+		for i := range held {
+			if err := a.Hold(lasting(i, rapid.Int64Range(-30, 0).Draw(t, "from"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var expected []Held
+		for i := range rapid.IntRange(0, 3).Draw(t, "expected") {
+			expected = append(expected, lasting(held+i, rapid.Int64Range(0, 60).Draw(t, "from")))
+		}
+		slices.SortStableFunc(expected, func(x, y Held) int { return cmp.Compare(x.From, y.From) })
 		worst, _ := a.fullest(schedules)
-		spare := dec(rapid.SampledFrom([]string{"0", "0", "1"}).Draw(t, "spare"))
+		spare := dec(rapid.SampledFrom([]string{"0", "0", "1", "2", "4"}).Draw(t, "spare"))
 		limit.Epsilon = a.filter.bound(worst).Epsilon.Add(spare)
 		a.SetLimit(limit)
-		if a.onSchedule(schedules) {
+		if a.onSchedule(schedules) && a.fitsFullest(worst, schedules, expected) {
 			short++
+			if held > 0 && len(expected) > 0 {
+				beside++
+			}
 		}
-		want, got := bruteRunway(a, schedules, 300), a.Runway(schedules)
+		want, got := bruteRunway(a, schedules, 300, expected...), a.Runway(schedules, expected...)
 		if got.Pays != want.Pays || got.Windows != want.Windows || got.ExhaustedAt != want.ExhaustedAt {
 			t.Fatalf("%+v, want %+v", got, want)
 		}
 	})
-	if short == 0 {
-		t.Error("no account was on schedule")
+	if short == 0 || beside == 0 {
+		t.Errorf("%d accounts were on schedule, %d with something beside", short, beside)
 	}
 }

@@ -142,12 +142,12 @@ func (t *Total) PeriodAt(start int64, every time.Duration) (since, until int64) 
 }
 
 // Ahead is what the stream will be charged beside its windows from a moment on, where its next window starts: the
-// periods of its totals, and those of its discoveries in which everybody counts. found says when the last period of
-// each discovery ended.
+// periods of its totals, and those of its discoveries. found says when the last period of each discovery ended.
 //
 // Of each total there are as many periods as any period of the budget touches, and they go on for ever: a later one
-// takes the place of one that does not count any more. What the present period costs is charged already. Budgets for
-// ever are left out, because they pay for no totals without end.
+// takes the place of one that does not count any more. A budget for ever touches all periods of a total without end, so
+// there are as many as it can pay for, up to farthestPeriods. What the present period costs is charged already. The
+// schedules of discoveries have the caps of era 0.
 func (s *Stream) Ahead(next int64, found map[string]time.Time) (held []budget.Held, schedules []budget.Schedule) {
 	size, every, end := int64(s.Window.Size), s.Window.Every, s.Window.End
 	for _, f := range All[Periodic](s) {
@@ -156,8 +156,12 @@ func (s *Stream) Ahead(next int64, found map[string]time.Time) (held []budget.He
 		if start < next {
 			start = until
 		}
-		for n := range c.AtMost {
-			if c.AtMost >= Endless || end != 0 && start+size > end {
+		most := c.AtMost
+		if most >= Endless {
+			most = min(c.Paid(s.Budget.Limit), farthestPeriods)
+		}
+		for n := range most {
+			if end != 0 && start+size > end {
 				break
 			}
 			held = append(held, budget.Held{ID: fmt.Sprintf("%s/%s/+%d", s.Name, f.Heading().Name, n), Stream: s.Name,
@@ -166,13 +170,17 @@ func (s *Stream) Ahead(next int64, found map[string]time.Time) (held []budget.He
 		}
 	}
 	for _, d := range All[*Discovery](s) {
-		if last, ok := found[d.Name]; ok && d.MaxWindows == nil {
+		if last, ok := found[d.Name]; ok {
 			schedules = append(schedules, budget.Schedule{Stream: s.Name, Start: last.UnixNano(), Size: d.Every,
-				Every: d.Every, End: end, Items: d.Cost().Items})
+				Every: d.Every, End: end, Cap: d.Cap(0), Items: d.Cost().Items})
 		}
 	}
 	return held, schedules
 }
+
+// farthestPeriods is how many periods of a total without end a budget for ever is expected to pay for at most: those of
+// the next 170 days, if it begins anew every hour.
+const farthestPeriods = 1 << 12
 
 // SoFar is the distribution so far: a histogram of the users so far today, with the figures that are computed from it.
 // It is a running total of each number of the histogram, so periods, costs and who counts are those of a total.

@@ -51,6 +51,11 @@ func (b *Books) Expect(name, stream string, plan Planned) {
 		return
 	}
 	held, schedules := plan.Ahead(e.WindowStart.Add(e.Every).UnixNano(), b.Lanes(stream))
+	for i, s := range schedules {
+		if s.Cap.Lane != "" { // its users are those who were chosen last
+			schedules[i].Cap.Era = b.lastEra(stream, s.Cap.Lane)
+		}
+	}
 	have := b.ahead[name]
 	b.ahead[name] = ahead{append(have.held, held...), append(have.schedules, schedules...)}
 }
@@ -274,6 +279,17 @@ func (b *Books) Lanes(stream string) map[string]time.Time {
 		}
 	}
 	return ends
+}
+
+// lastEra returns the era in which the users of a discovery of a stream were chosen last.
+func (b *Books) lastEra(stream, discovery string) int64 {
+	era, last := int64(0), int64(math.MinInt64)
+	for at, d := range b.streams[stream].lanes {
+		if end := d.ends[len(d.ends)-1]; at.name == discovery && end > last {
+			era, last = d.cap.Era, end
+		}
+	}
+	return era
 }
 
 // Streams returns the names of the streams with entries, sorted.

@@ -93,6 +93,61 @@ func TestReportUnderACap(t *testing.T) {
 	}
 }
 
+// plannedDiscovery is a discovery of every minute, under a cap.
+type plannedDiscovery struct {
+	items []budget.Item
+	cap   budget.Cap
+}
+
+func (d plannedDiscovery) Ahead(_ int64, found map[string]time.Time) ([]budget.Held, []budget.Schedule) {
+	return nil, []budget.Schedule{{Stream: "s", Start: found[d.cap.Lane].UnixNano(), Size: time.Minute,
+		Every: time.Minute, Cap: d.cap, Items: d.items}}
+}
+
+// A forecast counts a discovery to come under its cap, together with its periods so far. It says which window is the
+// first that is not paid.
+func TestForecastsKnowCappedDiscoveries(t *testing.T) {
+	exhausted := 0
+	for _, limit := range []string{"4", "4.5", "5", "5.2", "5.4", "5.6", "5.8", "6"} {
+		p := ledgertest.Plan{Stream: "s", Budget: "b", Epsilon: "0.5", Limit: ledgertest.Limit(limit, 10*time.Minute)}
+		p.Limit.Delta = ledgertest.Dec("0.000001")
+		b, cap := ledger.NewBooks(), budget.Cap{Count: 2, Per: 10 * time.Minute, Lane: "names"}
+		var said, unpaid time.Time
+		for n := range 30 {
+			window := p.Entry(n)
+			found := p.Discovery(cap.Lane, window.WindowStart, window.WindowEnd,
+				ledger.Rules{Source: "in path", Keep: 60, Max: 9}, map[string]int64{})
+			found.Cap = cap
+			found.Cap.Era = ledgertest.Epoch.Unix()
+			ledgertest.Settle(t, b, window)
+			if err := b.Settle(&found); err != nil {
+				t.Fatal(err)
+			}
+			if e, _ := b.Latest("s"); unpaid.IsZero() && (e.Reason != "" || found.Reason != "") {
+				unpaid = window.WindowEnd
+			}
+			if err := b.Add(found); err != nil {
+				t.Fatal(err)
+			}
+			if n == 3 {
+				b.Expect("b", "s", plannedDiscovery{found.Price, cap})
+				if at := ledger.NewReport(b, window.WindowEnd).Budgets[0].ExhaustedAt; at != nil {
+					said = at.Time
+				}
+			}
+		}
+		if !said.Equal(unpaid) {
+			t.Errorf("ε %s: the forecast is %s, and the first window that is not paid ends %s", limit, said, unpaid)
+		}
+		if !unpaid.IsZero() {
+			exhausted++
+		}
+	}
+	if exhausted == 0 || exhausted == 8 {
+		t.Errorf("%d of the budgets are exhausted: the test says little", exhausted)
+	}
+}
+
 func TestEntriesWithImpossibleCapsAreUnreadable(t *testing.T) {
 	e := exampleEntry()
 	e.Cap = budget.Cap{Count: 8, Per: 24 * time.Hour, Era: e.WindowStart.Unix()}

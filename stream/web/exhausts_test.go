@@ -43,9 +43,13 @@ func TestExhausts(t *testing.T) {
 func TestExhaustionByTotals(t *testing.T) {
 	for limit, want := range map[string]string{
 		// The total of the next hour fits at 09:01, beside 31 windows: 2 + 0.62. Then there is room for 14 more windows.
-		"2.9": "2026-11-20T09:16:00Z",
-		"3.2": "", // 60 windows and two totals
-		"2.2": "", // that total never fits, and 60 windows do beside the first one
+		"2.9, per: 1h": "2026-11-20T09:16:00Z",
+		"3.2, per: 1h": "", // 60 windows and two totals
+		"2.2, per: 1h": "", // that total never fits, and 60 windows do beside the first one
+		// If nothing returns, the first 60 windows are all.
+		"2.9, per: forever": "2026-11-20T09:16:00Z",
+		"3.2, per: forever": "2026-11-20T09:31:00Z",
+		"2.2, per: forever": "2026-11-20T09:31:00Z",
 	} {
 		streams := parsed(t, fmt.Sprintf(`version: 1
 streams:
@@ -57,7 +61,7 @@ streams:
       - {name: users, statistic: count, epsilon: 0.02}
       - {name: so-far, statistic: count, since: hour, epsilon: 1}
     output: {topic: s.private}
-    budget: {epsilon: %s, per: 1h}
+    budget: {epsilon: %s}
     on_exhausted: withhold
 `, limit))
 		w, books, start := newWorld(t, 1<<20), ledger.NewBooks(), time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)

@@ -114,7 +114,7 @@ var streamForm = form.Form{
 	{Name: "rejects", Absent: "not copied", Example: "{topic: checkout.rejects}",
 		Meaning: "where copies of unreadable records go. Beside their own headers they have `louver-stream`, " +
 			"`louver-reason`, `louver-topic`, `louver-partition` and `louver-offset`, and `louver-detail` if more is " +
-			"known of the reason. They are personal: restrict access to the topic",
+			"known of the reason. After a crash some come twice. They are personal: restrict access to the topic",
 		Value: form.Into(topic("the topic for records that cannot be read, with the reason in headers",
 			"checkout.rejects"), func(s *streamNode, v string) { s.Rejects = v })},
 	{Name: "late", Absent: "not copied", Example: "{topic: checkout.late}",
