@@ -9,7 +9,7 @@ import (
 )
 
 // What check says of a number of active users. Where there are groups, users are remembered until they have been away
-// from one for 24 hours, which is 288 windows: 1000 users of 291 windows in two groups take 50 bytes each, and a quarter
+// from one for 24 hours, which is 288 windows: 1,000 users of 291 windows in two groups take 50 bytes each, and a quarter
 // more until those who are gone are forgotten.
 func TestCheckOfActiveUsers(t *testing.T) {
 	t.Setenv("COLUMNS", "200")
@@ -37,9 +37,9 @@ streams:
 				"one by one at the same cost it would be ± 863 users\n",
 			"costs one user ε 1 in any 24 h, whenever these begin; a budget of 3d holds 3 of these: at most ε 3\n",
 			"one person loses at most ε 3 in any 3d, counting", "one person loses at most ε 1 in any 24 h, counting",
-			"remembering who was seen takes up to 146.5 KiB if each window has 1000 users of its own\n"}},
+			"remembering who was seen takes up to 146.5 KiB if each window has 1,000 users of its own\n"}},
 		"in groups": {file, []string{"a user keeps a group until 24 h without it",
-			"remembering who was seen takes up to 34.6 MiB if each window has 1000 users of its own\n"}},
+			"remembering who was seen takes up to 34.6 MiB if each window has 1,000 users of its own\n"}},
 	} {
 		got := commandLine(t, "", "check", clitest.File(t, "s.yaml", c.file))
 		if got.code != cli.ExitDone {

@@ -55,7 +55,7 @@ func TestCheckUnderACap(t *testing.T) {
 		// nine blocks of a third of it
 		"  one person loses at most ε 4.5 in any 24 h, counting the windows that end in it\n"+
 		"    of 100 guesses whether you were there, at most 99 are right\n"+
-		"  what one user does in any 24h falls into up to 1441 windows, together with later ones in which that "+
+		"  what one user does in any 24h falls into up to 1,441 windows, together with later ones in which that "+
 		"user counts instead, costing at most ε 5\n  the schedule needs more than that because the budget counts "+
 		"max_windows in whole periods, and rounds up\n"; !strings.Contains(got.out, want) {
 		t.Errorf("%q is not in %+v", want, got)

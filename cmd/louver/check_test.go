@@ -29,7 +29,7 @@ func TestCheckText(t *testing.T) {
 		"    of 100 guesses whether you were in that window, at most 54 are right\n",
 		"│ p50     │ median    │ margin    │ 0.05 │ 0.1               │ percentiles 41.4 to 55.7 │ useful",
 		"│ users   │ count     │ geometric │ 0.02 │ 0.04              │ ± 150 users              │ useful",
-		"  5000 users expected in a window and group\n",
+		"  5,000 users expected in a window and group\n",
 		"budget shoppers (" + path + ":3)\n  windows that end in any 24h cost one user at most ε 24; the schedule " +
 			"needs ε 13.44\n  with delta: 0.000000001 in the budget, the schedule would need ε 2.700069\n" +
 			"  one person loses at most ε 13.44 in any 24 h, counting the windows that end in it\n" +
@@ -260,7 +260,7 @@ func TestCheckOnChange(t *testing.T) {
 		"costs one user ε 0.15 until then: ε 0.1 for the test, ε 0.05 for the draw by margin\n",
 		"this happens at most 24 times in a period of the budget: at most ε 3.7, with the first values\n",
 		"error of a draw, 95 %: percentiles 41.7 to 55.5\n",
-		" users of 5000 expected are beyond the tolerance, the test sees it in the first window with a probability " +
+		" users of 5,000 expected are beyond the tolerance, the test sees it in the first window with a probability " +
 			"of 95 %\n",
 		"one person loses at most ε 3.7 in any 24 h, counting the windows that end in it\n",
 	} {
@@ -299,7 +299,7 @@ func TestCheckWatches(t *testing.T) {
 		"    its margin of ", " keeps the probability of a false alarm in 30d at 5 % or less\n",
 		" more users than that in one group, it fires in the first window with a probability of 95 %\n",
 		" fewer users than that in one group, it fires in the first window with a probability of 95 %\n",
-		"    of 5000 expected users at most 4950 can be too many: it misses even these with a probability of less " +
+		"    of 5,000 expected users at most 4,950 can be too many: it misses even these with a probability of less " +
 			"than 0.1 %\n",
 		"the schedule needs ε 17.44\n  with delta: 0.000000001 and order: 13.87 in the budget, the schedule would need ε 6.557342\n" +
 			"  one person loses at most ε 17.44 in any 24 h",
@@ -310,7 +310,7 @@ func TestCheckWatches(t *testing.T) {
 			t.Errorf("%q is not in\n%s%s", want, got.out, got.err)
 		}
 	}
-	want := "streams[checkout].watches[blind]: at most 25 of 5000 expected users can be too few, but "
+	want := "streams[checkout].watches[blind]: at most 25 of 5,000 expected users can be too few, but "
 	if others := withoutDays(got.err); !strings.Contains(others, want) || strings.Count(others, "\n") != 1 {
 		t.Errorf("warnings %q, want one with %q", got.err, want)
 	}
@@ -359,11 +359,11 @@ streams:
 		want string
 	}{
 		{unknown.out, "    p50: noise below 500 users; plan --shape says from how many on it is useful\n" +
-			"    p99: noise below 25000 users; plan --shape says from how many on it is useful\n"},
+			"    p99: noise below 25,000 users; plan --shape says from how many on it is useful\n"},
 		{known.out, "    p50: noise below 500 users; plan --shape says from how many on it is useful\n" +
-			"    p99: noise with 1000 users\n"},
-		{known.err, "releases[p99]: with 1000 expected users and ε 0.1 of latency the value is mostly noise; want at " +
-			"least 25000: longer windows, or a larger epsilon\n"},
+			"    p99: noise with 1,000 users\n"},
+		{known.err, "releases[p99]: with 1,000 expected users and ε 0.1 of latency the value is mostly noise; want at " +
+			"least 25,000: longer windows, or a larger epsilon\n"},
 	} {
 		if !strings.Contains(c.in, c.want) {
 			t.Errorf("%s is not in\n%s", c.want, c.in)

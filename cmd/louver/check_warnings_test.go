@@ -144,9 +144,9 @@ func TestCheckWarningsOfKeys(t *testing.T) {
 	for _, c := range []struct{ old, edit, key, want string }{
 		{"", "", "", ""},
 		{condition, "users_below: 5001", "watches[slow].users_below",
-			"5001 is more than the 5000 expected users, so the watch fires without cause; want a smaller number" + own},
+			"5,001 is more than the 5,000 expected users, so the watch fires without cause; want a smaller number" + own},
 		{condition, "above: 2000, users: 6000", "watches[slow]",
-			"it can never fire, because 5000 users are expected; want a condition that fewer users can meet" + own},
+			"it can never fire, because 5,000 users are expected; want a condition that fewer users can meet" + own},
 		{"per: 30d}, hold", "per: 30s}, hold", "watches[slow].false_alarms",
 			"noise alone may raise this alarm 144 times in 30 days, and each time costs ε 1; want a longer per, " +
 				"for example 30d, or a smaller at_most"},
@@ -214,11 +214,11 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 	const smooth = "statistic: trimmed_mean, trim: 0.1, mechanism: smooth_laplace, epsilon: 0.1, delta: "
 	for _, c := range []struct{ release, edit, want string }{
 		{"statistic: count, above: 800, epsilon: 0.0003", "",
-			"[x]: the noise can reach 6533 users, but only 5000 are expected; want"},
+			"[x]: the noise can reach 6,533 users, but only 5,000 are expected; want"},
 		{"statistic: count, above: 800, mechanism: geometric, epsilon: 0.0005", "",
-			"[x]: the noise can reach 5991 users, but only 5000 are expected; want"},
+			"[x]: the noise can reach 5,991 users, but only 5,000 are expected; want"},
 		{"statistic: mode, epsilon: 0.002", "",
-			"[x]: the mode is found only if it leads by 6974 users, but only 5000 are expected; want"},
+			"[x]: the mode is found only if it leads by 6,974 users, but only 5,000 are expected; want"},
 		{"statistic: mode, epsilon: 0.00000000000000001", "",
 			"[x]: the mode is found only if it leads by more users than can be counted, "},
 		{"statistic: mode, epsilon: 0.1", "", ""},
@@ -226,19 +226,19 @@ func TestCheckWarnsOfNoise(t *testing.T) {
 		{"statistic: quantiles, p: [0.5, 0.75], epsilon: 0.1", "", ""},
 		{"statistic: mean, clip: none, epsilon: 0.0007", "", "[x]: the error can reach "},
 		{"statistic: mean, clip: none, epsilon: 0.1", "", ""},
-		{"statistic: mean, epsilon: 0.0139", "", "[x]: ε 0.0139 times 5000 expected users is 69.5, too little to " +
+		{"statistic: mean, epsilon: 0.0139", "", "[x]: ε 0.0139 times 5,000 expected users is 69.5, too little to " +
 			"find an interval to clip values to; want at least 340"},
-		{"statistic: mean, epsilon: 0.014", "", "[x]: ε 0.014 times 5000 expected users is 70, so the value is rough at " +
+		{"statistic: mean, epsilon: 0.014", "", "[x]: ε 0.014 times 5,000 expected users is 70, so the value is rough at " +
 			"best: "},
 		{"statistic: sum, epsilon: 0.0679", "", "so the value is rough at best"},
 		{"statistic: mean, epsilon: 0.068", "", ""},
 		{"statistic: variance, epsilon: 0.014", "", ""},
 		// the noise is beyond upper·ln(20)/ε in one case of 20, and half of the sum is at most 2500·upper
-		{"statistic: sum, clip: none, epsilon: 0.001", "", "but the sum of 5000 expected users is "},
+		{"statistic: sum, clip: none, epsilon: 0.001", "", "but the sum of 5,000 expected users is "},
 		{"statistic: sum, clip: none, epsilon: 0.002", "", ""},
 		{"statistic: sum, epsilon: 0.0139", "", "too little to find an interval"},
-		{smooth + "0.0002", "", "[x].delta: with δ 0.0002, every window may reveal one of the 5000 expected users; " +
-			"want far less than 1/5000"},
+		{smooth + "0.0002", "", "[x].delta: with δ 0.0002, every window may reveal one of the 5,000 expected users; " +
+			"want far less than 1/5,000"},
 		{smooth + "0.00000001", "", ""},
 		{"statistic: mode, epsilon: 0.1", "min_users: {count: 98, release: users}",
 			"min_users.count: 98 is within the noise of " +

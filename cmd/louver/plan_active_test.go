@@ -14,7 +14,7 @@ func TestPlanOfActiveUsers(t *testing.T) {
 		{[]string{"--epsilon", "1", "--mechanism", "centred_gaussian"}, []string{"± 20 users", "± 34 users", "not ε-private"}},
 		{[]string{"--epsilon", "1", "--delta", "0.000001"}, []string{"± 20 users", "for a δ of 0.000001"}},
 		{[]string{"--error", "100"}, []string{"4.9", "± 99 users"}},
-		{nil, []string{"0.1", "± 4823 users"}},
+		{nil, []string{"0.1", "± 4,823 users"}},
 	} {
 		got := commandLine(t, "", append([]string{"plan", "--active", "15m", "--window", "5m"}, c.args...)...)
 		for _, want := range c.says {

@@ -198,10 +198,10 @@ func TestPlanText(t *testing.T) {
 		}
 	}
 	planText("plan", clitest.File(t, "s.yaml", clitest.StreamsFile), "--error", "5%")(
-		"  5000 users expected in a window and group\n",
+		"  5,000 users expected in a window and group\n",
 		"│ p50     │ median    │ margin    │ 0.05 │ 0.1               │ percentiles 41.4 to 55.7 │ ",
 		"│ users   │ count     │ geometric │ 0.02 │ 0.04              │ ± 150 users ",
-		"  p50: with a probability of 95 %, an error of at most 5% needs ε 0.08 with 5000 users, or 8000 users with ε 0.05.\n")
+		"  p50: with a probability of 95 %, an error of at most 5% needs ε 0.08 with 5,000 users, or 8,000 users with ε 0.05.\n")
 	planText(planOf("--epsilon", "0.1", "--max-groups", "3", "--window", "15m")...)(
 		"windows of 15m\n  one user counts in 3 groups and can lose ε 0.3 in a window\n"+
 			"    of 100 guesses whether you were in that window, at most 58 are right\n",

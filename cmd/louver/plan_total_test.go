@@ -29,18 +29,18 @@ func TestPlanOfTotals(t *testing.T) {
 			[]string{"counts visits, of each user in at most 5 windows", "usually 24 each day", "± 74 visits"}},
 		{append(bounds, "--above", "80", "--window", "15m", "--epsilon", "1"), []string{"value above 80", "± 24 users"}},
 		{append(bounds, "--statistic", "sum", "--max-total", "500", "--epsilon", "1"),
-			[]string{"adds up values", "± 7345"}},
+			[]string{"adds up values", "± 7,345"}},
 		// Of a distribution also how many users its quantiles need, which check says as well.
 		{append(bounds, "--statistic", "histogram", "--buckets", "10,20,50", "--window", "15m", "--epsilon", "1",
 			"--users", "5000"), []string{"counts users in 5 buckets by their first value, each once, since midnight",
-			"the number of all users", "of the day, quantiles from it are rough / useful", "users on, and what they are with 5000:",
-			"180 / 830: useful", "600 / 3000: useful", "6000 / 30000: noise"}},
+			"the number of all users", "of the day, quantiles from it are rough / useful", "users on, and what they are with 5,000:",
+			"180 / 830: useful", "600 / 3,000: useful", "6,000 / 30,000: noise"}},
 		{append(bounds, "--statistic", "histogram", "--buckets", "10,20,50", "--window", "15m", "--epsilon", "1",
 			"--json"), []string{`"statistic": "histogram"`, `"release": "p99"`, `"rough_from": 6000`,
 			`"useful_from": 30000`}},
 		{append(bounds, "--statistic", "histogram", "--buckets", "10,20,50", "--window", "15m", "--epsilon", "1",
 			"--max-total", "5"), []string{"counts visits in 5 buckets, of each user in at most 5 windows", "the number of all visits",
-			"910 / 4200"}},
+			"910 / 4,200"}},
 	} {
 		got := commandLine(t, "", append([]string{"plan", "--since", "midnight"}, c.args...)...)
 		for _, want := range c.want {
@@ -95,7 +95,7 @@ streams:
 	for _, want := range []string{"total today counts users with a value above 800, each once, since midnight " +
 		"(Europe/Berlin)", "usually 96 each day, drawn by tree", "± 15 users after a quarter",
 		"± 24 users at the end; never more than ± 25 users", "costs one user ε 1 in each day",
-		"any 24h touches up to 2 days, or 3 where one is shorter", "at most ε 3", "97.7 KiB if the same 2000 users"} {
+		"any 24h touches up to 2 days, or 3 where one is shorter", "at most ε 3", "97.7 KiB if the same 2,000 users"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in\n%s%s", want, got.out, got.err)
 		}

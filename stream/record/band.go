@@ -3,7 +3,10 @@ package record
 import (
 	"encoding/json"
 	"math"
+	"math/big"
+	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/mechanisms"
@@ -105,4 +108,22 @@ func (b Band) Even(value float64) bool {
 func (f Value) AtMost() bool {
 	b, ok := f.Band()
 	return ok && b.Low == 0 && mechanisms.Statistic(f.Statistic).Family() == mechanisms.OfUsers
+}
+
+// Grouped writes a number as people read it: with a comma at each thousand. It takes a number that is written in
+// decimal, and returns any other text unchanged.
+func Grouped(number string) string {
+	whole, behind, fraction := strings.Cut(number, ".")
+	n, ok := new(big.Int).SetString(whole, 10)
+	if !ok {
+		return number
+	}
+	text := humanize.BigComma(n)
+	if strings.HasPrefix(whole, "-") && n.Sign() == 0 {
+		text = "-" + text
+	}
+	if fraction {
+		text += "." + behind
+	}
+	return text
 }

@@ -70,6 +70,7 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 	mux.Handle("GET /api/v1/releases/live", handle((&live{source: from}).answer))
 	mux.Handle("/", handle(nothing(mux)))
 	addFiles(mux, page, "page")
+	addFiles(mux, details, "detail")
 	addFiles(mux, accounts, "budget")
 	addFiles(mux, pairs, "comparison")
 	addFiles(mux, histograms, "histogram")
@@ -304,11 +305,13 @@ func servedAt(document json.RawMessage, path string) (json.RawMessage, error) {
 }
 
 var (
-	// page is what every view needs. Its vendor/uplot holds unchanged files of the npm package uplot 1.6.32 (MIT):
+	// page is what every view needs, with the overview. Its vendor/uplot holds unchanged files of the npm package uplot 1.6.32 (MIT):
 	// package/dist/uPlot.iife.min.js and package/LICENSE of a tgz whose sha256 is
 	// 4b8a8191e425658e3ea8c8c1314b0fc679c861ee3a1af2b20c7b16ba50b5133d; page.css has what is needed of its style sheet.
 	//go:embed page
 	page embed.FS
+	//go:embed detail
+	details embed.FS // what a page loads to show a group, and else once all figures are there
 	//go:embed budget
 	accounts embed.FS // what a page loads with its view of the budgets
 	//go:embed comparison

@@ -34,7 +34,7 @@ func TestFiguresOnChangeInBrowser(t *testing.T) {
 	b.point(50.5 / 120)
 	b.until(`document.querySelector(".plot.large .tip").hidden`)
 	b.point(62.5 / 120)
-	b.shows(".plot.large .tip", "withheld: the budget is exhausted")
+	b.shows(".plot.large .tip", "withheld: at_most or the budget allows no more") // as louver watch says
 }
 
 // The page says that figures of a stream with max_windows describe those who still count, and what that does to a

@@ -72,7 +72,7 @@ func AllBanded(t testing.TB) (all []Banded) {
 	add("scatter", `{"statistic":"median","p":0.5,"value":120,"low":109.6,"high":128.2,"level":0.95,"basis":"scatter",
 		"usual_95":14,"p_low":0.4,"p_high":0.6,"smoothed":{"value":118,"low":109.6,"high":128.2}}`, "120 ms", "(109–129)")
 	add("shape", `{"statistic":"quantile","p":0.9,"value":1250,"low":990,"high":2010,"level":0.95,"basis":"shape"}`,
-		"1300 ms", "(900–2100)")
+		"1,300 ms", "(900–2,100)")
 	add("ranks", `{"statistic":"quantile","p":0.99,"value":812,"low":null,"high":null,"level":null,"basis":"ranks",
 		"p_low":0.906,"p_high":1}`, "812 ms", "90.6th–100th percentile")
 	add("interval", `{"statistic":"median","p":0.5,"value":120.5,"low":119,"high":121,"level":0.9,"basis":"interval",
@@ -82,23 +82,23 @@ func AllBanded(t testing.TB) (all []Banded) {
 	add("share", `{"statistic":"share","unit":"","value":0.0312,"low":0.021,"high":0.0421,"level":0.95,
 		"basis":"histogram"}`, "3.1 %", "(2.1–4.3)")
 	add("latency", `{"statistic":"histogram","unit":"users","value":4000,"low":3850,"high":4150,"level":0.95,
-		"basis":"noise","error_95":150}`, "4000 users", "± 150")
+		"basis":"noise","error_95":150}`, "4,000 users", "± 150")
 	add("users", `{"statistic":"count","unit":"users","value":10412,"low":10262,"high":10562,"level":0.95,"basis":"noise",
-		"error_95":150}`, "10410 users", "± 150")
+		"error_95":150}`, "10,410 users", "± 150")
 	add("few", `{"statistic":"count","unit":"users","value":3,"low":0,"high":18,"level":0.95,"basis":"noise",
 		"error_95":15}`, "3 users", "at most 18")
 	add("beyond", `{"statistic":"outside","unit":"users","value":0,"raw":-4,"low":0,"high":7,"level":0.95,
 		"basis":"noise","error_95":7}`, "0 users", "at most 7")
 	add("sum", `{"statistic":"sum","unit":"EUR","value":-2000,"low":-2500,"high":-1500,"level":0.95,"basis":"noise",
-		"error_95":500}`, "-2000 EUR", "± 500")
+		"error_95":500}`, "-2,000 EUR", "± 500")
 	add("exact", `{"statistic":"sum","unit":"EUR","value":5,"low":5,"high":5,"level":0.95,"basis":"noise","error_95":0}`,
 		"5 EUR", "± 0")
 	add("mean", `{"statistic":"mean","value":173,"low":163,"high":183,"level":0.95,"basis":"clipped","error_95":10,
 		"clip":[0,1023],"outside":{"value":4,"error_95":14},"outside_95":18,"cut_95":1050,"users":1000}`, "173 ms",
-		"± 10; at most 18 of about 1000 users are outside 0–1023")
+		"± 10; at most 18 of about 1,000 users are outside 0–1,023")
 	add("variance", `{"statistic":"variance","unit":"ms²","value":173,"low":163,"high":183,"level":0.95,"basis":"clipped",
 		"error_95":10,"clip":[0,1023],"outside":{"value":0,"error_95":1},"outside_95":1}`, "173 ms²",
-		"± 10; at most 1 user is outside 0–1023")
+		"± 10; at most 1 user is outside 0–1,023")
 	add("stddev", `{"statistic":"stddev","value":13.15,"low":12.7,"high":13.5,"level":0.95,"basis":"clipped",
 		"clip":[0,1023]}`, "13.2 ms", "noise (12.7–13.5)")
 	add("cold", `{"statistic":"median","p":0.5,"unit":"°C","value":-20,"low":-25,"high":-12,"level":0.95,
@@ -108,7 +108,7 @@ func AllBanded(t testing.TB) (all []Banded) {
 	add("mode", `{"statistic":"mode","value":120,"low":null,"high":null,"level":null,"basis":null}`, "120 ms", "")
 	add("variation", `{"statistic":"stddev","value":301.5,"low":null,"high":null,"level":null,"basis":null,"clip":[0,1023],
 		"outside":{"value":4,"error_95":14},"outside_95":18,"users":1000}`, "301.5 ms",
-		"at most 18 of about 1000 users are outside 0–1023")
+		"at most 18 of about 1,000 users are outside 0–1,023")
 	add("trimmed", `{"statistic":"trimmed_mean","value":61.4,"low":null,"high":null,"level":null,"basis":null,
 		"clip":[0,1023]}`, "61.4 ms", "")
 	// A record of an earlier release has no band, whatever else it says.

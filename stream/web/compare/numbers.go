@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/big"
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/record"
 )
 
 // numberOf reads a number of a record. Decoding has checked that it is one.
@@ -62,22 +61,8 @@ func both(x, y decimal.Decimal, off float64) string {
 	return grouped(x.StringFixed(places)) + " → " + grouped(y.StringFixed(places))
 }
 
-// grouped writes a decimal number with a comma at each thousand, as the page does.
-func grouped(number string) string {
-	whole, behind, fraction := strings.Cut(strings.TrimPrefix(number, "-"), ".")
-	n, ok := new(big.Int).SetString(whole, 10)
-	if !ok {
-		return number
-	}
-	text := humanize.BigComma(n)
-	if fraction {
-		text += "." + behind
-	}
-	if strings.HasPrefix(number, "-") {
-		text = "−" + text
-	}
-	return text
-}
+// grouped writes a number as the page does: with a comma at each thousand and a typographic minus.
+func grouped(number string) string { return strings.Replace(record.Grouped(number), "-", "−", 1) }
 
 // off is how far a figure may be from the truth, on either side; 0 if nothing public says it.
 func off(r outputs.Record) float64 {

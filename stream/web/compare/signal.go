@@ -20,9 +20,14 @@ const FalseMarksPerDay = 0.01
 // leastBefore is how many earlier figures there must be to compare one with.
 const leastBefore = 8
 
-// Pause is how many windows in a row have to be as usual for a stretch to be over. Noise, or a wider interval to which
-// values are cut, makes some of them look so.
-const Pause = 10
+const (
+	// Pause is how many windows in a row have to be as usual for a stretch to be over. Noise, or a wider interval to
+	// which values are cut, makes some of them look so.
+	Pause = 10
+	// steady is how many figures in a row end a stretch at once if all of them have returned at least half of the way.
+	// The page takes as many.
+	steady = 3
+)
 
 // Span is how far back a window of some seconds is compared with others, in seconds.
 func Span(size int64) int64 { return max(60*60, leastBefore*size) }
@@ -54,8 +59,8 @@ type beyond struct {
 }
 
 // Signal says whether a stretch begins with the figure at i: it differs from those before it by more than noise and the
-// usual variation explain, with a probability below alpha, and none of the [Pause] windows before it differs in the
-// same direction. nil: it does not, or nothing public tells.
+// usual variation explain, with a probability below alpha, and no stretch in the same direction goes on. nil: it does
+// not, or nothing public tells.
 //
 // # With what a figure is compared
 //
@@ -79,10 +84,8 @@ func (c *Course) Signal(i int, alpha float64) *Signal {
 	if b.side == 0 {
 		return nil
 	}
-	for j := max(0, i-Pause); j < i; j++ {
-		if c.beyond(j, alpha).side == b.side {
-			return nil
-		}
+	if c.goesOn(i, b.side, alpha) {
+		return nil
 	}
 	direction := "above"
 	if b.side < 0 {
@@ -97,6 +100,34 @@ func (c *Course) Signal(i int, alpha float64) *Signal {
 		Sentence: fmt.Sprintf("%s is %s %s, the median of the %s before it, by more than noise and the usual "+
 			"variation explain.", strings.TrimSpace(grouped(said(value))+" "+p.record.InPercent().Unit), direction,
 			grouped(said(middle)), several(b.windows, "window"))}
+}
+
+// goesOn reports whether a stretch that began on that side before the figure at i has not ended. So a second climb is
+// marked too, however soon it follows the first. Marks of one series stay rare where nothing changes: they are bounded
+// by how often a figure differs, and not by how stretches are told apart.
+func (c *Course) goesOn(i, side int, alpha float64) bool {
+	for j := i - 1; j >= max(0, i-Pause); j-- {
+		if last := c.beyond(j, alpha); last.side == side {
+			return !c.returned(j, i, last.median)
+		}
+	}
+	return false
+}
+
+// returned reports whether [steady] figures in a row between two places have come back at least half of the way from
+// the first of the two to the median before it.
+func (c *Course) returned(from, to int, median float64) bool {
+	first, inRow := c.points[from].value, 0
+	half := (first + median) / 2
+	for _, p := range c.points[from+1 : to] {
+		if inRow++; p == nil || (p.value > half) == (first > half) {
+			inRow = 0
+		}
+		if inRow == steady {
+			return true
+		}
+	}
+	return false
 }
 
 // Compared reports whether the figure at i can be marked at all: something public tells what explains its differences,

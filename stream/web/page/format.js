@@ -66,7 +66,7 @@ export function lossText(epsilon, limit = Infinity) {
  */
 export function figureText(figure) {
   if (figure.reason === "too_few_users") return { value: tooFew, unit: "", error: "", exact: "" };
-  if (figure.status !== "ok") return { value: figure.reason === "not_armed" ? "–" : "withheld", unit: "", error: reasonText(figure.reason), exact: "" };
+  if (figure.status !== "ok") return { value: figure.reason === "not_armed" ? "–" : "withheld", unit: "", error: reasonText(figure), exact: "" };
   if (isWatch(figure.statistic)) {
     const value = fires(figure) ? "fires" : alarmed(figure) ? "waits" : "silent";
     return { value, unit: "", error: alarmed(figure) ? `fired ${clock(sinceOf(figure))}` : "", exact: "" };
@@ -130,7 +130,7 @@ const bases = { interval: "the interval that was paid for", histogram: "from the
 
 /** What is known of a figure's error, as a sentence. */
 export function errorText(figure) {
-  if (figure.status !== "ok") return reasonText(figure.reason);
+  if (figure.status !== "ok") return reasonText(figure);
   const { value, unit, level, basis, p_low: low, p_high: high, excess_95: excess } = figure;
   if (isWatch(figure.statistic)) return figureText(figure).error || (excess === null ? "" : `${plain(Math.ceil(excess))} users beyond its limit make it fire in 95 of 100 cases`);
   if (isHeld(figure)) return figure.changed ? "drawn anew in this window" : `held ${sinceText(figure)}, until it changes`;
@@ -156,9 +156,10 @@ export const tooFew = "too few users to say";
 /** The same of a figure. Of a number of users that is how many there are at most. */
 export const noiseText = (figure) => isAtMost(figure) ? `${figureText(figure).error} ${figure.unit}` : tooFew;
 
-/** Why a figure is withheld. */
-export function reasonText(reason) {
-  return { budget_exhausted: "the budget is exhausted", too_few_users: "too few users", not_armed: "not armed again yet" }[reason] ?? String(reason ?? "no reason is given");
+/** Why a figure is withheld. A watch or a figure on change may be armed as often as at_most allows: its record says the same. */
+export function reasonText(figure) {
+  const { reason } = figure, exhausted = isWatch(figure.statistic) || isHeld(figure) ? "at_most or the budget allows no more" : "the budget is exhausted";
+  return { budget_exhausted: exhausted, too_few_users: "too few users", not_armed: "not armed again yet" }[reason] ?? reason ?? "no reason is given";
 }
 
 export const incompleteText = "incomplete: part of the input was lost";
@@ -232,7 +233,7 @@ export function length(duration) {
 export const plain = (value) => value.toLocaleString("en", { maximumFractionDigits: 12 }).replace("-", "−");
 
 /** "1 stream", "2 streams". */
-export const several = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+export const several = (n, noun) => `${plain(n)} ${noun}${n === 1 ? "" : "s"}`;
 
 /** Whom the figures describe if not everybody counts in every window, or "". */
 export function capText({ max_windows: cap, releases }) {

@@ -1,7 +1,6 @@
 // The page: it loads what is known, listens to what comes, and shows the view that the address asks for.
 
 import { ask, newest, now, releases, signals } from "./api.js";
-import { Detail } from "./detail.js";
 import { h, say } from "./dom.js";
 import { Figures, kept } from "./figures.js";
 import { clock, several, span, times, tooFew, utc, zone } from "./format.js";
@@ -37,15 +36,17 @@ const app = {
   loaded: false,
 };
 
-const views = { overview: Overview, detail: Detail };
+const views = { overview: Overview };
+/** Views that are loaded when somebody wants to see them. */
+const later = { detail: "Detail", budget: "Budget" };
 app.figures.past = past;
 let view = null, shown = "";
 
 /** Shows the view that the address asks for. */
 function go() {
   const to = route();
-  if (to.view === "budget" && !views.budget) {
-    account();
+  if (later[to.view] && !views[to.view]) {
+    add(to.view);
     if (view) return; // that stays until the other one has come
   }
   if (!views[to.view]) to.view = "overview";
@@ -112,6 +113,7 @@ async function load() {
       await Promise.all([view.load?.(), each({ last: kept, release: main() }, (query) => releases(query, take))]);
       await Promise.all([each({ last: kept }, (query) => releases(query, take)), newest(take, true), loadPasts(app.streams, take)]);
       await learn({ last: kept, release: main() });
+      if (!views.detail) await add("detail"); // it opens even if the server is away by then
     } else {
       await loadStreams();
       await Promise.all([each({ last: kept }, (query) => releases(query, take)), newest(take, true), view.load?.()]);
@@ -148,21 +150,21 @@ async function loadStreams() {
   element("truth-label").hidden = element("to-demo").hidden = !demo;
 }
 
-/** Adds the view of the budgets, which few readers open. */
-async function account() {
+/** Loads a view, and shows it if it is still wanted. */
+async function add(name) {
   try {
-    views.budget = (await import("./budget.js")).Budget;
-    if (route().view === "budget") go();
+    views[name] = (await import(`./${name}.js`))[later[name]];
+    if (route().view === name) go();
   } catch (error) {
     failed = error.message;
     update();
   }
 }
 
-/** Adds the view that only a demo has. */
+/** Adds what only a demo has. */
 async function demonstrate() {
-  views.demo = (await import("./demo.js")).Demo;
-  if (route().view === "demo") go();
+  later.demo = "Demo";
+  await add("demo");
   app.first = new (await import("./first.js")).First(app);
   await app.first.load();
 }

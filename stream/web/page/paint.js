@@ -10,6 +10,11 @@ export const color = (name) => style.getPropertyValue(`--${name}`).trim();
 
 export const pixels = () => window.uPlot.pxRatio;
 
+const font = (size, weight = 400) => `${weight} ${size * pixels()}px system-ui, sans-serif`;
+
+/** The middle of what is drawn of a window. */
+const middle = (line, figure) => (from(line, figure) + figure.end) / 2;
+
 /** Runs of neighbouring stretches that are alike, joined: [[from, to, figures], …]. */
 export function joined(stretches, alike = () => true) {
   const runs = [];
@@ -81,7 +86,7 @@ export function below(u, plot) {
   const gaps = new Map(); // how many lines have none, by the end of the window
   for (const [, end] of withheld) gaps.set(end, (gaps.get(end) ?? 0) + 1);
   for (const [start, end, figures] of ordered(withheld, (a, b) => a.reason === b.reason || a.end === b.end)) {
-    missing(ctx, column(start, end), reasonText(figures[0].reason), figures.every((figure) => gaps.get(figure.end) === plot.lines.length));
+    missing(ctx, column(start, end), reasonText(figures[0]), figures.every((figure) => gaps.get(figure.end) === plot.lines.length));
   }
   ctx.restore();
 }
@@ -180,7 +185,7 @@ function missing(ctx, [left, top, width, height], reason, all) {
 
 /** Writes at the top of a column, beside a mark, if there is room for its widest word. */
 function label(ctx, text, left, top, width) {
-  ctx.font = `${11 * pixels()}px system-ui, sans-serif`;
+  ctx.font = font(11);
   ctx.fillStyle = color("quiet");
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
@@ -212,16 +217,16 @@ export function above(u, plot) {
 }
 
 function picked(u, plot) {
-  const { ctx, bbox } = u;
+  const { ctx, bbox } = u, { x } = places(u);
   ctx.strokeStyle = color("text");
   ctx.lineWidth = 1.5 * pixels();
   ctx.setLineDash([]);
   ctx.textBaseline = "alphabetic";
-  ctx.font = `bold ${12 * pixels()}px system-ui, sans-serif`;
+  ctx.font = font(12, 700);
   ctx.textAlign = "center";
   (plot.extras.picked ?? []).forEach(([start, end], i) => {
     if (end <= plot.start || start >= plot.end) return;
-    const left = u.valToPos(Math.max(start, plot.start), "x", true), right = u.valToPos(Math.min(end, plot.end), "x", true);
+    const left = x(Math.max(start, plot.start)), right = x(Math.min(end, plot.end));
     ctx.strokeRect(left, bbox.top, Math.max(1, right - left), bbox.height);
     ctx.fillStyle = color("text");
     ctx.fillText("AB"[i], (left + right) / 2, bbox.top - 2 * pixels());
@@ -242,7 +247,7 @@ function dots(u, plot, line, most) {
   for (const figure of visible(line, plot.start, plot.end)) {
     if (figure.status !== "ok" || figure.quality === "noise" || !dotted(line) && !figure.changed && !figure.final) continue;
     ctx.beginPath();
-    ctx.arc(x((from(line, figure) + figure.end) / 2), y(figure.value), radius * pixels(), 0, 7);
+    ctx.arc(x(middle(line, figure)), y(figure.value), radius * pixels(), 0, 7);
     if (figure.quality === "rough") ctx.stroke();
     else ctx.fill();
   }
@@ -254,7 +259,7 @@ function marked(u, plot, line) {
   ctx.fillStyle = color("text");
   for (const figure of visible(line, plot.start, plot.end)) {
     if (!plot.extras.signals?.has(figure.id)) continue;
-    const at = x((from(line, figure) + figure.end) / 2), y = bbox.top + arm;
+    const at = x(middle(line, figure)), y = bbox.top + arm;
     ctx.beginPath();
     for (const [across, down] of [[0, -arm], [arm, 0], [0, arm], [-arm, 0]]) ctx.lineTo(at + across, y + down);
     ctx.fill();
@@ -270,7 +275,7 @@ function truth(u, plot) {
       const value = plot.extras.truth(figure);
       if (value === undefined) continue;
       ctx.beginPath();
-      ctx.arc(x((from(line, figure) + figure.end) / 2), y(value), 1.6 * pixels(), 0, 7);
+      ctx.arc(x(middle(line, figure)), y(value), 1.6 * pixels(), 0, 7);
       ctx.fill();
     }
   }
@@ -300,7 +305,7 @@ function names(u, plot, ctx, bbox) {
     const lowest = bbox.top + bbox.height - room + i * height;
     free = Math.max(free, Math.min(y, lowest));
     ctx.fillStyle = color(name ? "quiet" : `line-${line.color}`);
-    ctx.font = `${name ? 400 : 600} ${12 * pixels()}px system-ui, sans-serif`;
+    ctx.font = font(12, name ? 400 : 600);
     ctx.fillText(name?.replace(/^(the|an) /, "") ?? line.name, right + 6 * pixels(), free, u.ctx.canvas.width - right - 8 * pixels());
     free += height;
   });

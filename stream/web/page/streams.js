@@ -89,7 +89,7 @@ export function stateOf(stream, list, figures) {
   const silence = silenceOf(stream, figure.group), few = figure.quality === "noise" || figure.reason === "too_few_users";
   if (few && silence) return say("silent", silenceText(stream, silence), silenceReason(silence));
   if (few) return say("few", tooFew);
-  if (figure.status !== "ok") return say("withheld", reasonText(figure.reason));
+  if (figure.status !== "ok") return say("withheld", reasonText(figure));
   const change = changeOf(stream, list, figures.signals);
   if (change) return say("changed", `${change.direction === "above" ? "↑ higher" : "↓ lower"} since ${clock(change.since)}`, change.sentence);
   return figures.compares(figure) ? say("normal", "normal", "Noise and the usual variation explain how it differs from the hour before.") : say("");
@@ -129,8 +129,8 @@ export function needs(stream, figures, group) {
     return { rank: 4, kind: "warn", what: "silent", text: silenceText(stream, silence), title: silenceReason(silence) };
   }
   if (withheld.length > 0) {
-    const part = withheld.length < current.length ? "some figures are withheld" : "withheld", { reason } = withheld[0];
-    return { rank: 2, kind: "warn", what: "withheld", text: reason === "too_few_users" && part === "withheld" ? tooFew : `${part}: ${reasonText(reason)}` };
+    const part = withheld.length < current.length ? "some figures are withheld" : "withheld", [first] = withheld;
+    return { rank: 2, kind: "warn", what: "withheld", text: first.reason === "too_few_users" && part === "withheld" ? tooFew : `${part}: ${reasonText(first)}` };
   }
   if (late) return { rank: 3, kind: "bad", what: "late", text: `late: due at ${clock(due, true)}, ${span(now() - due)} ago` };
   const main = mainRelease(stream);

@@ -76,30 +76,30 @@ func whoText(q mechanisms.ActiveQuery) string {
 
 // print writes what the number costs and how exact it is.
 func (x activeReport) print(w *bytes.Buffer, expected int64) {
-	fmt.Fprintf(w, "  active %s counts %s seen in the last %s, a value every %s, drawn by %s: ± %s at any time; one "+
+	cli.Fprintf(w, "  active %s counts %s seen in the last %s, a value every %s, drawn by %s: ± %s at any time; one "+
 		"by one at the same cost it would be ± %s\n", x.Release, whoText(x.of.Query), x.Active, x.Update, x.Mechanism,
 		users(x.Error), users(x.Single))
 	if x.slower != 0 {
-		fmt.Fprintf(w, "    with update: %s it would be ± %s\n", config.Duration(x.slower), users(x.then))
+		cli.Fprintf(w, "    with update: %s it would be ± %s\n", config.Duration(x.slower), users(x.then))
 	}
-	fmt.Fprintf(w, "    costs one user %s in any 24 h, whenever these begin", x.each)
+	cli.Fprintf(w, "    costs one user %s in any 24 h, whenever these begin", x.each)
 	switch {
 	case x.of.AtMost == config.Endless:
-		fmt.Fprintf(w, "; the budget never gets it back\n")
+		cli.Fprintf(w, "; the budget never gets it back\n")
 	case x.of.AtMost > 1:
-		fmt.Fprintf(w, "; a budget of %s holds %d of these: at most %s\n", x.per, x.of.AtMost, x.worst)
+		cli.Fprintf(w, "; a budget of %s holds %d of these: at most %s\n", x.per, x.of.AtMost, x.worst)
 	default:
 		fmt.Fprintln(w)
 	}
 	if x.stretch != nil {
-		fmt.Fprintf(w, "    what one user does in %s costs at most %s, with what is left of it later\n", x.per, x.stretch)
+		cli.Fprintf(w, "    what one user does in %s costs at most %s, with what is left of it later\n", x.per, x.stretch)
 	}
 	if x.of.Query.Groups > 0 {
-		fmt.Fprintf(w, "    a user keeps a group until 24 h without it; if people change groups often, use a count of "+
+		cli.Fprintf(w, "    a user keeps a group until 24 h without it; if people change groups often, use a count of "+
 			"windows\n")
 	}
 	if x.Memory != nil {
-		fmt.Fprintf(w, "    remembering who was seen takes up to %s if each window has %s of its own\n",
+		cli.Fprintf(w, "    remembering who was seen takes up to %s if each window has %s of its own\n",
 			bytesText(*x.Memory), users(expected))
 	}
 }

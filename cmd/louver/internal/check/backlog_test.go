@@ -22,14 +22,14 @@ func TestCheckBacklog(t *testing.T) {
 		paid       int64
 		want       string
 	}{
-		{"all are paid", old, windows, "  it starts at 2020-01-01T00:00:00Z: 241487 windows already over, to be " +
+		{"all are paid", old, windows, "  it starts at 2020-01-01T00:00:00Z: 241,487 windows already over, to be " +
 			"released at once\n  in total they cost a user ε 33808.18\n"},
 		{"a rolling budget withholds", strings.Replace(old, "budget: shoppers",
 			"budget: {epsilon: 6.72, per: 24h}\n    on_exhausted: withhold", 1), 2515*48 + 47,
-			"  the budget pays for 120767 of them, which cost a user ε 16907.38 in total, and withholds 120720\n"},
+			"  the budget pays for 120,767 of them, which cost a user ε 16907.38 in total, and withholds 120,720\n"},
 		{"a budget for ever withholds", strings.Replace(old, "budget: shoppers",
 			"budget: {epsilon: 1, per: forever}\n    on_exhausted: withhold", 1), 7,
-			"  the budget pays for 7 of them, which cost a user ε 0.98 in total, and withholds 241480\n"},
+			"  the budget pays for 7 of them, which cost a user ε 0.98 in total, and withholds 241,480\n"},
 		{"a user counts in few", strings.Replace(old, "    max_groups: 2\n",
 			"    max_groups: 2\n    max_windows: {count: 8, per: 24h}\n", 1), windows,
 			"  in total they cost a user ε 2049.32\n"}, // 7,319 blocks of 33 windows, two of ε 0.14 in each

@@ -181,9 +181,9 @@ func (b *budgetReport) print(w *bytes.Buffer) {
 	if b.Per == config.Period(0) {
 		which = "all windows together"
 	}
-	fmt.Fprintf(w, "budget %s (%s)\n  %s cost one user at most %s", b.Budget, b.Where, which, b.limit)
+	cli.Fprintf(w, "budget %s (%s)\n  %s cost one user at most %s", b.Budget, b.Where, which, b.limit)
 	if b.Wanted != nil {
-		fmt.Fprintf(w, "; the schedule needs %s", b.needs)
+		cli.Fprintf(w, "; the schedule needs %s", b.needs)
 	}
 	fmt.Fprintln(w)
 	if b.Day == nil {
@@ -191,11 +191,11 @@ func (b *budgetReport) print(w *bytes.Buffer) {
 		return
 	}
 	if b.WithDelta != nil {
-		fmt.Fprintf(w, "  with %s in the budget, the schedule would need ε %s\n", b.WithDelta.keys(),
+		cli.Fprintf(w, "  with %s in the budget, the schedule would need ε %s\n", b.WithDelta.keys(),
 			b.WithDelta.Epsilon)
 	}
 	if b.WithOrder != nil {
-		fmt.Fprintf(w, "  with order: %s in the budget, the schedule would need ε %s\n", b.WithOrder.Order,
+		cli.Fprintf(w, "  with order: %s in the budget, the schedule would need ε %s\n", b.WithOrder.Order,
 			b.WithOrder.Epsilon)
 	}
 	switch b.Per {
@@ -219,18 +219,18 @@ func (b *budgetReport) print(w *bytes.Buffer) {
 	case b.Unpaid != nil:
 		b.printUnpaid(w, rest)
 	case b.ExhaustedAt != nil && b.Windows == 0:
-		fmt.Fprintf(w, "  pays for no window%s%s", beside, rest)
+		cli.Fprintf(w, "  pays for no window%s%s", beside, rest)
 	case b.ExhaustedAt != nil:
 		if !b.refused {
 			rest = " and withholds those that it cannot pay for"
 		}
-		fmt.Fprintf(w, "  lasts %s: it pays for %s%s%s", b.Lasts, cli.Plural(b.Windows, "window"), beside, rest)
+		cli.Fprintf(w, "  lasts %s: it pays for %s%s%s", b.Lasts, cli.Plural(b.Windows, "window"), beside, rest)
 	case !b.Pays && b.refused:
-		fmt.Fprintf(w, "  lasts %s%s", b.Lasts, rest)
+		cli.Fprintf(w, "  lasts %s%s", b.Lasts, rest)
 	case !b.Pays:
-		fmt.Fprintf(w, "  lasts %s, and then withholds the windows that it cannot pay for", b.Lasts)
+		cli.Fprintf(w, "  lasts %s, and then withholds the windows that it cannot pay for", b.Lasts)
 	default:
-		fmt.Fprintf(w, "  lasts %s", b.Lasts)
+		cli.Fprintf(w, "  lasts %s", b.Lasts)
 	}
 	fmt.Fprint(w, "\n\n")
 }
@@ -241,7 +241,7 @@ func (b *budgetReport) printUnpaid(w *bytes.Buffer, rest string) {
 	for _, x := range b.Unpaid {
 		of, n := "", x.Paid
 		if b.Per != config.Period(0) { // else there may be any number of them
-			of, n = fmt.Sprintf("%d of ", x.Paid), x.AtMost
+			of, n = cli.Sprintf("%d of ", x.Paid), x.AtMost
 		}
 		paid = append(paid, fmt.Sprintf("%s%s of %s", of, cli.Plural(n, x.what), x.Release))
 	}
@@ -252,21 +252,21 @@ func (b *budgetReport) printUnpaid(w *bytes.Buffer, rest string) {
 	if len(paid) > 1 || b.windowed {
 		alone = ", if nothing else is charged"
 	}
-	fmt.Fprintf(w, "  pays for %s%s%s%s", english.WordSeries(paid, "and"), when, alone, rest)
+	cli.Fprintf(w, "  pays for %s%s%s%s", english.WordSeries(paid, "and"), when, alone, rest)
 }
 
 // printUnchosen says what the windows cost where nobody has chosen a budget yet.
 func (b *budgetReport) printUnchosen(w *bytes.Buffer) {
 	printOdds(w, "", b.Day, inspect.InAnyDay)
 	if b.WithDelta != nil {
-		fmt.Fprintf(w, "with %s in a budget that would be ε %s\n  %s\n",
+		cli.Fprintf(w, "with %s in a budget that would be ε %s\n  %s\n",
 			b.WithDelta.keys(), b.WithDelta.Epsilon, b.WithDelta.needs.Odds("you were there"))
 	}
 }
 
 // printOdds writes a sentence with a place for a loss, and the odds below it.
 func printOdds(w *bytes.Buffer, indent string, l *lossReport, sentence string) {
-	fmt.Fprintf(w, "%s"+sentence+"\n%[1]s  %[3]s\n", indent, l.lost, l.lost.Odds("you were there"))
+	cli.Fprintf(w, "%s"+sentence+"\n%[1]s  %[3]s\n", indent, l.lost, l.lost.Odds("you were there"))
 }
 
 // printStretch says what a person's actions in a stretch of time as long as the period cost them.
@@ -281,7 +281,7 @@ func (b *budgetReport) printStretch(w *bytes.Buffer) {
 	if b.besides != "" {
 		with = ", with the " + b.besides + " that it touches"
 	}
-	fmt.Fprintf(w, "  what one user does in any %s falls into up to %s,%s costing at most %s%s\n",
+	cli.Fprintf(w, "  what one user does in any %s falls into up to %s,%s costing at most %s%s\n",
 		b.Per, cli.Plural(*b.Touched, "window"), later, b.stretch, with)
 	if b.partly {
 		fmt.Fprintln(w, "    a window or period that also holds other things of that user counts up to twice")

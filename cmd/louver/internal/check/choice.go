@@ -194,16 +194,16 @@ func (x choiceReport) print(w *bytes.Buffer, width int, unit string) error {
 			choiceText(v.Computed.Error95, unit)})
 	}
 	if all := english.WordSeries(names, "and"); x.drawn {
-		fmt.Fprintf(w, "  For the same cost, %s can be computed from a histogram with buckets: %s and ε %s:\n", all,
+		cli.Fprintf(w, "  For the same cost, %s can be computed from a histogram with buckets: %s and ε %s:\n", all,
 			x.Buckets, x.Epsilon)
 	} else {
-		fmt.Fprintf(w, "  %s computed from the histogram with buckets: %s and ε %s, or drawn one by one for the same "+
+		cli.Fprintf(w, "  %s computed from the histogram with buckets: %s and ε %s, or drawn one by one for the same "+
 			"cost:\n", all, x.Buckets, x.Epsilon)
 	}
 	if err := cli.WriteTable(w, width, head, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "  %s A histogram also gives any other quantile, shares, counts, roll-ups and a heat map at no "+
+	cli.Fprintf(w, "  %s A histogram also gives any other quantile, shares, counts, roll-ups and a heat map at no "+
 		"further cost.\n", x.verdict())
 	return nil
 }

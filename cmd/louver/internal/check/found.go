@@ -59,7 +59,7 @@ func describeDiscovery(d *config.Discovery) foundReport {
 // printFound says how the groups of a stream are found.
 func (s *streamReport) printFound(w *bytes.Buffer) {
 	if s.ListOf != "" {
-		fmt.Fprintf(w, "  groups are those that stream %s discovers, at no further cost\n"+
+		cli.Fprintf(w, "  groups are those that stream %s discovers, at no further cost\n"+
 			"    figures for at most %d groups: %d series\n", s.ListOf, s.Groups, s.Series)
 	}
 	if len(s.Discoveries) == 0 {
@@ -69,25 +69,25 @@ func (s *streamReport) printFound(w *bytes.Buffer) {
 	for _, d := range s.Discoveries {
 		least := ""
 		if d.AtLeast > 1 {
-			least = fmt.Sprintf("; fewer than %d never suffice", d.AtLeast)
+			least = cli.Sprintf("; fewer than %d never suffice", d.AtLeast)
 		}
-		fmt.Fprintf(w, "    %s: ε %s, δ %s in each %s: a group is found with a probability of 50 %% if %s count for "+
+		cli.Fprintf(w, "    %s: ε %s, δ %s in each %s: a group is found with a probability of 50 %% if %s count for "+
 			"it, of 95 %% if %d do%s\n", d.Release, d.Epsilon, d.Delta, d.period, users(d.Users50), d.Users95, least)
-		fmt.Fprintf(w, "      of a million names with %s each, %s are published\n", users(d.AtLeast),
+		cli.Fprintf(w, "      of a million names with %s each, %s are published\n", users(d.AtLeast),
 			cli.Short(d.PerMillion))
 		names := max(severalNames, 2*d.MaxGroups)
-		fmt.Fprintf(w, "      a user counts for %s in each %s. With %d names that are not listed yet, they count for "+
+		cli.Fprintf(w, "      a user counts for %s in each %s. With %d names that are not listed yet, they count for "+
 			"each with a probability of %s\n", cli.Plural(d.MaxGroups, "name"), d.period, names,
 			share(d.MaxGroups, names))
 		if d.MaxWindows != nil {
 			d.MaxWindows.print(w, "      ", "period")
 			if d.changed > 1 {
-				fmt.Fprintf(w, "      what one user sends in one period changes up to %d, because without it they "+
+				cli.Fprintf(w, "      what one user sends in one period changes up to %d, because without it they "+
 					"may count in a later one\n", d.changed)
 			}
 		}
 	}
-	fmt.Fprintf(w, "    figures for at most %d groups: %d series. Parts, which are personal, are kept for %s\n",
+	cli.Fprintf(w, "    figures for at most %d groups: %d series. Parts, which are personal, are kept for %s\n",
 		s.Groups, s.Series, s.Discoveries[longest(s.Discoveries)].period)
 }
 
@@ -109,7 +109,7 @@ func share(of, all int64) string {
 			of, all = of/d, all/d
 		}
 	}
-	return fmt.Sprintf("%d/%d", of, all)
+	return cli.Sprintf("%d/%d", of, all)
 }
 
 // reach says how many users a name needs to be found, if each of them counts for it with a probability: with 1/8 if a

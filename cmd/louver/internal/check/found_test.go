@@ -79,17 +79,17 @@ func TestCheckOfDiscoveries(t *testing.T) {
 	_, said := described(t, discovering(t, 1000, row(t, "daily", 24*time.Hour, "0.5", "0.00000001", 1, 10),
 		row(t, "hourly", time.Hour, "0.02", "0.0000000001", 4, 1)))
 	for _, want := range []string{
-		"one user counts in 1 of 1003 groups",
+		"one user counts in 1 of 1,003 groups",
 		"groups are discovered\n    daily: ε 0.5, δ 0.00000001 in each 24h: a group is found with a probability of " +
 			"50 % if 45 users count for it, of 95 % if 50 do; fewer than 10 never suffice\n" +
 			"      of a million names with 10 users each, 0.00615 are published\n" +
 			"      a user counts for 1 name in each 24h. With 8 names that are not listed yet, they count for each " +
 			"with a probability of 1/8\n",
 		"    hourly: ε 0.02, δ 0.0000000001 in each 1h: a group is found with a probability of 50 % if 923 users " +
-			"count for it, of 95 % if 1038 do\n",
+			"count for it, of 95 % if 1,038 do\n",
 		"counts for 4 names in each 1h. With 8 names that are not listed yet, they count for each with a probability " +
 			"of 1/2\n",
-		"figures for at most 1003 groups: 3009 series. Parts, which are personal, are kept for 24h\n",
+		"figures for at most 1,003 groups: 3,009 series. Parts, which are personal, are kept for 24h\n",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing in\n%s", want, said)
@@ -155,11 +155,11 @@ func TestWarningsOfDiscoveries(t *testing.T) {
 	for _, want := range []string{
 		"groups.discover[daily].delta: a name that only one user sent is found with a probability of up to 0.001; " +
 			"want at most 0.00001",
-		"groups.discover[often].epsilon: to be found with a probability of 50 %, a group needs 15426 users; by " +
-			"expected_users there are at most 2000 in 15m",
+		"groups.discover[often].epsilon: to be found with a probability of 50 %, a group needs 15,426 users; by " +
+			"expected_users there are at most 2,000 in 15m",
 		"groups.discover[often].every: with 15m, one user who is always there loses 96 times ε 0.001 a day; want 1h " +
 			"or more, or max_windows",
-		"groups.max: up to 12009 series: 4003 groups with 3 figures each; want at most 10000",
+		"groups.max: up to 12,009 series: 4,003 groups with 3 figures each; want at most 10,000",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
@@ -178,7 +178,7 @@ func TestWarningsOfDiscoveries(t *testing.T) {
 func TestWarningsOfDiscoveriesUnderOverlappingWindows(t *testing.T) {
 	for size, want := range map[time.Duration]string{
 		15 * time.Minute: "",
-		2 * time.Hour:    "there are at most 2000 in 1h",
+		2 * time.Hour:    "there are at most 2,000 in 1h",
 	} {
 		// wants some 5,400 users
 		file := discovering(t, 1000, row(t, "hourly", time.Hour, "0.003", "0.0000000001", 1, 1))
@@ -223,8 +223,8 @@ func TestCheckOfFollowers(t *testing.T) {
 	const ends = "streams[carts].groups.from: stream page-load ends at 2027-01-01T00:00:00Z; its list stays as it is " +
 		"from then on: no name joins it, and none leaves it"
 	if got := said(); !strings.Contains(got, "  groups are those that stream page-load discovers, at no further "+
-		"cost\n    figures for at most 5003 groups: 15009 series\n") || !strings.Contains(got,
-		"streams[carts].groups.from: up to 15009 series") || strings.Contains(got, "page-load ends") ||
+		"cost\n    figures for at most 5,003 groups: 15,009 series\n") || !strings.Contains(got,
+		"streams[carts].groups.from: up to 15,009 series") || strings.Contains(got, "page-load ends") ||
 		strings.Contains(got, "discoveries cost") {
 		t.Error(got)
 	}

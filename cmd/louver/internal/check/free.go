@@ -89,11 +89,11 @@ func printFree(w *bytes.Buffer, all []freeReport, expected int64) {
 		if len(names[from]) > 1 {
 			are, cost = "are", "cost"
 		}
-		fmt.Fprintf(w, "  %s %s computed from %s and %s nothing. Each value comes with its error.\n",
+		cli.Fprintf(w, "  %s %s computed from %s and %s nothing. Each value comes with its error.\n",
 			english.WordSeries(names[from], "and"), are, from, cost)
 		for _, f := range all {
 			if f.From == from && f.NoiseBelow != nil {
-				fmt.Fprintf(w, "    %s: %s\n", f.Release, f.outlook(expected))
+				cli.Fprintf(w, "    %s: %s\n", f.Release, f.outlook(expected))
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func describeSums(s *config.Stream) (all []sumReport) {
 
 func (x sumReport) print(w *bytes.Buffer) {
 	if x.Release != "" {
-		fmt.Fprintf(w, "  %s.%s adds up the newest %s, with every window and at no cost. Its noise is %.1f times that of "+
+		cli.Fprintf(w, "  %s.%s adds up the newest %s, with every window and at no cost. Its noise is %.1f times that of "+
 			"one.\n", x.Release, x.Name, cli.Plural(x.Windows, "window"), x.Noise)
 		return
 	}
@@ -155,6 +155,6 @@ func (x sumReport) print(w *bytes.Buffer) {
 	if x.twice {
 		twice = " A user who is in several groups counts in each."
 	}
-	fmt.Fprintf(w, "  %s adds up what was drawn for %s, at no cost. Its noise is %.1f times that of a stream without "+
+	cli.Fprintf(w, "  %s adds up what was drawn for %s, at no cost. Its noise is %.1f times that of a stream without "+
 		"groups.%s\n", x.Name, cli.Plural(x.Groups, "group"), x.Noise, twice)
 }

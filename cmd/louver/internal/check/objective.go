@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms/histogram"
 	"github.com/louver/louver/stream/config"
@@ -66,7 +68,7 @@ func alone(o config.Objective) float64 {
 // print says what the alerts of the objective see.
 func (x objectiveReport) print(w *bytes.Buffer, width int, users int64) error {
 	most := percent(x.Bad.InexactFloat64())
-	fmt.Fprintf(w, "  objective %s: at most %s of the users %s. louver rules --slo %[1]s writes its alerts:\n", x.name,
+	cli.Fprintf(w, "  objective %s: at most %s of the users %s. louver rules --slo %[1]s writes its alerts:\n", x.name,
 		most, x.limit)
 	head := []string{"alert", "over", "if more than", "and more than allowed by"}
 	if users > 0 {
@@ -79,7 +81,7 @@ func (x objectiveReport) print(w *bytes.Buffer, width int, users int64) error {
 			kind = "page"
 		}
 		row := []string{kind, a.Long + ", " + a.Short, percent(x.Bad.InexactFloat64() * a.Burn.InexactFloat64()),
-			cli.WithUnit(fmt.Sprint(a.Margin), "users")}
+			cli.WithUnit(humanize.Comma(a.Margin), "users")}
 		if a.Seen != nil {
 			share := *a.Seen * x.Bad.InexactFloat64()
 			if share > 1 {
@@ -93,14 +95,14 @@ func (x objectiveReport) print(w *bytes.Buffer, width int, users int64) error {
 	if err := cli.WriteTable(w, width, head, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "    as long as none of the longer stretches has more than %s, noise alone raises any of them in "+
+	cli.Fprintf(w, "    as long as none of the longer stretches has more than %s, noise alone raises any of them in "+
 		"30 days with a probability of at most %s\n", most, percent(x.False.InexactFloat64()))
 	if users > 0 {
-		fmt.Fprintf(w, "    a share is seen with a probability of 95 %% if it lasts for the longer stretch, with %s "+
+		cli.Fprintf(w, "    a share is seen with a probability of 95 %% if it lasts for the longer stretch, with %s "+
 			"in each window\n", cli.Plural(users, "user"))
 	}
 	if x.Alone < 0.5 {
-		fmt.Fprintf(w, "    a histogram of its own, with buckets: [%s], would have %s of that noise for the same ε\n",
+		cli.Fprintf(w, "    a histogram of its own, with buckets: [%s], would have %s of that noise for the same ε\n",
 			x.at, percent(math.Ceil(100*x.Alone)/100))
 	}
 	if x.Only {

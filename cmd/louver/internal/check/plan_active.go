@@ -90,7 +90,7 @@ func (c *PlanCommand) activeEpsilons(q mechanisms.ActiveQuery) ([]decimal.Decima
 
 func (c *PlanCommand) printActive(app *cli.App, mechanism string, update time.Duration, plans []plannedActive) error {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "users seen in the last %s, with a value every %s, drawn by %s\n", config.Duration(c.Active),
+	cli.Fprintf(&out, "users seen in the last %s, with a value every %s, drawn by %s\n", config.Duration(c.Active),
 		config.Duration(update), mechanism)
 	var rows [][]string
 	for _, p := range plans {

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strconv"
 
+	"github.com/dustin/go-humanize"
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
@@ -112,13 +112,13 @@ func (c *PlanCommand) foretell(m *mechanisms.TruncatedGeometric) plannedGroups {
 func (c *PlanCommand) printGroups(app *cli.App, plans []plannedGroups) error {
 	var out bytes.Buffer
 	names, k := c.namesPerUser(), int64(c.MaxGroups)
-	fmt.Fprintf(&out, "names that enough users share are found, each with a noisy number of users\n")
+	cli.Fprintf(&out, "names that enough users share are found, each with a noisy number of users\n")
 	if names > k {
-		fmt.Fprintf(&out,
+		cli.Fprintf(&out,
 			"a user has %s that are not found yet and counts for %d of them, which are chosen by chance\n",
 			cli.Plural(names, "name"), k)
 	} else {
-		fmt.Fprintf(&out, "a user counts for at most %s\n", cli.Plural(k, "name"))
+		cli.Fprintf(&out, "a user counts for at most %s\n", cli.Plural(k, "name"))
 	}
 	head := []string{"ε", "δ", "users for 50 %", "for 95 %", "always from", "error of the number"}
 	switch {
@@ -131,13 +131,13 @@ func (c *PlanCommand) printGroups(app *cli.App, plans []plannedGroups) error {
 	for _, p := range plans {
 		certain := "never"
 		if p.Certain != nil {
-			certain = strconv.FormatInt(*p.Certain, 10)
+			certain = humanize.Comma(*p.Certain)
 		}
-		row := []string{p.Epsilon.String(), p.Delta.String(), strconv.FormatInt(p.Users50, 10),
-			strconv.FormatInt(p.Users95, 10), certain, "± " + users(p.Error)}
+		row := []string{p.Epsilon.String(), p.Delta.String(), humanize.Comma(p.Users50),
+			humanize.Comma(p.Users95), certain, "± " + users(p.Error)}
 		switch {
 		case p.Wanted != nil:
-			row = append(row, strconv.FormatInt(*p.Wanted, 10))
+			row = append(row, humanize.Comma(*p.Wanted))
 		case p.Found != nil:
 			row = append(row, chance(p.Found.InexactFloat64()))
 		}
@@ -147,13 +147,13 @@ func (c *PlanCommand) printGroups(app *cli.App, plans []plannedGroups) error {
 		return err
 	}
 	if k > 1 {
-		fmt.Fprintf(&out, "one user loses at most %d × ε and %d × δ\n", k, k)
+		cli.Fprintf(&out, "one user loses at most %d × ε and %d × δ\n", k, k)
 	}
 	most := 0.
 	for _, p := range plans {
 		most = max(most, p.PerMillion)
 	}
-	fmt.Fprintf(&out, "of a million names for which only %s counted, at most %s would be found\n", users(c.AtLeast),
+	cli.Fprintf(&out, "of a million names for which only %s counted, at most %s would be found\n", users(c.AtLeast),
 		cli.Short(most))
 	return app.Print(out.String())
 }

@@ -55,7 +55,7 @@ func quantilesOf(leaves int64, m *mechanisms.Total) (all []quantileNeeds) {
 
 // text says from how many users on the quantile is rough and useful, and what it is with those that are expected.
 func (q quantileNeeds) text(expected int64) string {
-	text := fmt.Sprintf("%d / %d", q.Rough, q.Useful)
+	text := cli.Sprintf("%d / %d", q.Rough, q.Useful)
 	switch {
 	case expected == 0:
 		return text
@@ -184,18 +184,18 @@ func (c *PlanCommand) printTotals(app *cli.App, of config.Total, plans []planned
 	var out bytes.Buffer
 	q := of.Query
 	unit, noun := q.Unit(""), period.Unit(c.Since).Noun()
-	fmt.Fprintf(&out, "a total that %s, %s, with a value every %s: usually %d each %s\n", totalText(&of, ""),
+	cli.Fprintf(&out, "a total that %s, %s, with a value every %s: usually %d each %s\n", totalText(&of, ""),
 		sinceText(period.Unit(c.Since), ""), config.Duration(cmp.Or(c.Update, c.Window)), q.Leaves, noun)
 	var rows [][]string
 	for _, p := range plans {
 		row := []string{p.Epsilon.String(), "ε " + p.Lost.String()}
 		for _, figure := range []cli.Digits{p.Errors.Quarter, p.Errors.Half, p.Errors.End, p.Errors.Most} {
-			row = append(row, "± "+cli.WithUnit(figure.String(), unit))
+			row = append(row, "± "+boundText(figure, unit))
 		}
 		rows = append(rows, row)
 	}
 	if of.Mechanism.Buckets != nil {
-		fmt.Fprintf(&out, "errors are those of the number of all %s\n", unit)
+		cli.Fprintf(&out, "errors are those of the number of all %s\n", unit)
 	}
 	head := []string{"ε", "a user loses in a " + noun, "error after a quarter", "after half", "at the end",
 		"never more than"}
@@ -207,7 +207,7 @@ func (c *PlanCommand) printTotals(app *cli.App, of config.Total, plans []planned
 	}
 	out.WriteString(plans[0].notPure())
 	if c.Error != "" && c.Epsilon == nil {
-		fmt.Fprintf(&out, "With a smaller ε (of two digits) the error would at times be more than %s.\n",
+		cli.Fprintf(&out, "With a smaller ε (of two digits) the error would at times be more than %s.\n",
 			cli.WithUnit(c.Error, unit))
 	}
 	return app.Print(out.String())
@@ -228,9 +228,9 @@ func (c *PlanCommand) printQuantiles(out io.Writer, width int, noun, unit string
 	}
 	with := ""
 	if c.Users > 0 {
-		with = fmt.Sprintf(", and what they are with %d", c.Users)
+		with = cli.Sprintf(", and what they are with %d", c.Users)
 	}
-	if _, err := fmt.Fprintf(out, "at the end of the %s, quantiles from it are rough / useful from about this number of "+
+	if _, err := cli.Fprintf(out, "at the end of the %s, quantiles from it are rough / useful from about this number of "+
 		"%s on%s:\n", noun, unit, with); err != nil {
 		return err
 	}

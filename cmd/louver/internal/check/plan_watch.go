@@ -67,11 +67,11 @@ func (c *PlanCommand) planWatch(app *cli.App) error {
 
 func (c *PlanCommand) printWatch(app *cli.App, plans []plannedWatch) error {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "%s, in windows of %s; a false alarm in %s has a probability of at most %s %%\n",
+	cli.Fprintf(&out, "%s, in windows of %s; a false alarm in %s has a probability of at most %s %%\n",
 		c.Watch, config.Duration(c.Window), config.Duration(c.Per), c.FalseAlarms.Shift(2))
 	head := []string{"ε until it fires", "margin", "fires from, 95 %"}
 	if c.Users > 0 {
-		head = append(head, fmt.Sprintf("at most, of %d", c.Users), "chance of missing it")
+		head = append(head, cli.Sprintf("at most, of %d", c.Users), "chance of missing it")
 	}
 	var rows [][]string
 	for _, p := range plans {

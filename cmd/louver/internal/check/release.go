@@ -144,7 +144,7 @@ func valueText(x *float64, unit string) string {
 	if x == nil {
 		return ""
 	}
-	return strings.TrimSpace(cli.Short(*x) + " " + unit)
+	return strings.TrimSpace(cli.ShortUp(*x) + " " + unit)
 }
 
 // needs adds to releases what the wanted error needs.

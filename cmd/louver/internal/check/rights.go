@@ -44,7 +44,7 @@ func (c *Command) granted(app *cli.App, client *kafka.Client, found *examination
 			lines.WriteString("\nThe brokers grant these rights. They cannot be asked about transactional ids.\n")
 		}
 		if len(asked.Unknown) > 0 {
-			fmt.Fprintf(&lines, "Not there yet, so only the right to create them was asked for: %s\n",
+			cli.Fprintf(&lines, "Not there yet, so only the right to create them was asked for: %s\n",
 				english.WordSeries(asked.Unknown, "and"))
 		}
 		if err := app.Print(lines.String()); err != nil {

@@ -87,10 +87,10 @@ func (c *capReport) print(w *bytes.Buffer, indent, noun string) {
 	if c.Each > 1 {
 		first = fmt.Sprint(c.Each)
 	}
-	fmt.Fprintf(w, "%sone user counts in at most %s of any %s: in each stretch of %s, the first %s in which they "+
+	cli.Fprintf(w, "%sone user counts in at most %s of any %s: in each stretch of %s, the first %s in which they "+
 		"appear\n", indent, cli.Plural(c.Count, noun), c.Per, c.Block, first)
 	if c.Share < 1 {
-		fmt.Fprintf(w, "%sof the users who are there in every %s, one in %.0f counts in each; those who come rarely "+
+		cli.Fprintf(w, "%sof the users who are there in every %s, one in %.0f counts in each; those who come rarely "+
 			"all count\n", indent, noun, math.Ceil(1/c.Share))
 	}
 }
@@ -190,7 +190,7 @@ func describeOther(s *config.Stream, f config.Figure) otherReport {
 
 // print writes what the figure costs.
 func (x otherReport) print(w *bytes.Buffer) {
-	fmt.Fprintf(w, "  %s %s (%s by %s)\n    costs one user %s at a time, at most %s in a period of the budget: at "+
+	cli.Fprintf(w, "  %s %s (%s by %s)\n    costs one user %s at a time, at most %s in a period of the budget: at "+
 		"most %s\n", x.Kind, x.Release, x.Statistic, x.Mechanism, x.each, cli.Plural(x.AtMost, "time"), x.worst)
 }
 
@@ -243,7 +243,7 @@ func (s *streamReport) print(w *bytes.Buffer, width int) error {
 	}
 	for _, r := range s.Releases {
 		if r.Needs != nil {
-			fmt.Fprintf(w, "  %s: with a probability of 95 %%, an error of at most %s.\n", r.Release,
+			cli.Fprintf(w, "  %s: with a probability of 95 %%, an error of at most %s.\n", r.Release,
 				r.Needs.text(r.Epsilon, s.Users))
 		}
 	}
@@ -289,20 +289,20 @@ func (s *streamReport) printWindows(w *bytes.Buffer) {
 	if s.Stream == "" {
 		fmt.Fprintln(w, windows)
 	} else {
-		fmt.Fprintf(w, "stream %s (%s)\n  %s, drawn %s after they end\n", s.Stream, s.Where, windows, s.Grace)
+		cli.Fprintf(w, "stream %s (%s)\n  %s, drawn %s after they end\n", s.Stream, s.Where, windows, s.Grace)
 	}
 	if s.conditions != "" {
-		fmt.Fprintf(w, "  counts only events with %s; others are skipped\n", s.conditions)
+		cli.Fprintf(w, "  counts only events with %s; others are skipped\n", s.conditions)
 	}
 	if s.Users > 0 {
 		who := "expected"
 		if s.MaxWindows != nil {
 			who = "expected to count"
 		}
-		fmt.Fprintf(w, "  %s %s in a window and group\n", users(s.Users), who)
+		cli.Fprintf(w, "  %s %s in a window and group\n", users(s.Users), who)
 	}
 	if s.Shape != "" {
-		fmt.Fprintf(w, "  values like %s\n", s.Shape)
+		cli.Fprintf(w, "  values like %s\n", s.Shape)
 	}
 }
 
@@ -319,7 +319,7 @@ func addsText(s *config.Stream) string {
 
 // printLosses says in what one user counts, and what they can lose at most.
 func (s *streamReport) printLosses(w *bytes.Buffer) {
-	groups := fmt.Sprintf("%d of %d groups", s.MaxGroups, s.Groups)
+	groups := cli.Sprintf("%d of %d groups", s.MaxGroups, s.Groups)
 	switch s.Groups {
 	case 1:
 		groups = "the one group"
@@ -327,22 +327,22 @@ func (s *streamReport) printLosses(w *bytes.Buffer) {
 		groups = cli.Plural(s.MaxGroups, "group")
 	}
 	if s.adds != "" {
-		fmt.Fprintf(w, "  one user counts with %s\n", s.adds)
+		cli.Fprintf(w, "  one user counts with %s\n", s.adds)
 	}
-	fmt.Fprintf(w, "  one user counts in %s", groups)
+	cli.Fprintf(w, "  one user counts in %s", groups)
 	if len(s.Releases) > 0 {
-		fmt.Fprintf(w, " and can lose %s in a window", s.window)
+		cli.Fprintf(w, " and can lose %s in a window", s.window)
 	}
 	if s.Budget != "" {
-		fmt.Fprintf(w, "; budget %s pays", s.Budget)
+		cli.Fprintf(w, "; budget %s pays", s.Budget)
 	}
 	fmt.Fprintln(w)
 	if n := s.Window.Windows; n > 1 && len(s.Releases) > 0 {
-		fmt.Fprintf(w, "  what one user sends in one window changes up to %d, because without it they may count in a "+
+		cli.Fprintf(w, "  what one user sends in one window changes up to %d, because without it they may count in a "+
 			"later one: at most %s\n", n, s.Window.lost)
 	}
 	if len(s.Releases) > 0 {
-		fmt.Fprintf(w, "    %s\n", s.Window.lost.Odds("you were in that window"))
+		cli.Fprintf(w, "    %s\n", s.Window.lost.Odds("you were in that window"))
 	}
 	if s.MaxWindows != nil {
 		s.MaxWindows.print(w, "  ", "window")
@@ -352,14 +352,14 @@ func (s *streamReport) printLosses(w *bytes.Buffer) {
 		if s.changed > s.Overlap {
 			later = " together with later ones in which that user counts instead,"
 		}
-		fmt.Fprintf(w, "  one event puts its user into up to %d windows,%s which cost that user at most %s\n",
+		cli.Fprintf(w, "  one event puts its user into up to %d windows,%s which cost that user at most %s\n",
 			s.Overlap, later, s.event)
 	}
 	switch {
 	case s.besides != "" && s.watches.Unbounded:
-		fmt.Fprintf(w, "  its %s cost one user more with each period, besides the windows\n", s.besides)
+		cli.Fprintf(w, "  its %s cost one user more with each period, besides the windows\n", s.besides)
 	case s.besides != "":
-		fmt.Fprintf(w, "  its %s cost one user at most %s in a period of the budget, besides the windows\n",
+		cli.Fprintf(w, "  its %s cost one user at most %s in a period of the budget, besides the windows\n",
 			s.besides, s.watches)
 	}
 }
@@ -390,16 +390,16 @@ func (b *backlogReport) print(w *bytes.Buffer) {
 	if b == nil {
 		return
 	}
-	fmt.Fprintf(w, "  it starts at %s: %s already over, to be released at once\n",
+	cli.Fprintf(w, "  it starts at %s: %s already over, to be released at once\n",
 		b.Since.Format(time.RFC3339), cli.Plural(b.Windows, "window"))
 	switch {
 	case b.Paid == nil:
 		fmt.Fprintln(w, "  the budget cannot pay for all of them and withholds the others")
 	case b.lost.Epsilon.IsZero(): // the stream has only what is not charged by the window, such as running totals
 	case *b.Paid == b.Windows:
-		fmt.Fprintf(w, "  in total they cost a user %s\n", b.lost)
+		cli.Fprintf(w, "  in total they cost a user %s\n", b.lost)
 	default:
-		fmt.Fprintf(w, "  the budget pays for %d of them, which cost a user %s in total, and withholds %d\n",
+		cli.Fprintf(w, "  the budget pays for %d of them, which cost a user %s in total, and withholds %d\n",
 			*b.Paid, b.lost, b.Windows-*b.Paid)
 	}
 }

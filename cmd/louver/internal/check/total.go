@@ -112,11 +112,15 @@ func worstError(leaves int64, m *mechanisms.Total) (most int64) {
 	return most
 }
 
+// boundText writes an error of a total.
+func boundText(d cli.Digits, unit string) string {
+	return cli.WithUnit(cli.ShortUp(d.InexactFloat64()), unit)
+}
+
 // text writes the errors.
 func (e totalErrors) text(unit string) string {
 	return fmt.Sprintf("± %s after a quarter of the time, ± %s after half, ± %s at the end; never more than ± %s",
-		cli.WithUnit(e.Quarter.String(), unit), cli.WithUnit(e.Half.String(), unit), cli.WithUnit(e.End.String(), unit),
-		cli.WithUnit(e.Most.String(), unit))
+		boundText(e.Quarter, unit), boundText(e.Half, unit), boundText(e.End, unit), boundText(e.Most, unit))
 }
 
 // totalText says what a total counts: users, or visits if a user may count in several windows.
@@ -161,35 +165,35 @@ func sinceText(u period.Unit, zone string) string {
 
 // print writes what the total costs and how exact it is.
 func (x totalReport) print(w *bytes.Buffer, expected int64) {
-	fmt.Fprintf(w, "  total %s %s, %s\n", x.Release, x.what, sinceText(period.Unit(x.Since), x.Zone))
-	fmt.Fprintf(w, "    a value every %s, usually %d each %s, drawn by %s\n", x.Update, x.Leaves,
+	cli.Fprintf(w, "  total %s %s, %s\n", x.Release, x.what, sinceText(period.Unit(x.Since), x.Zone))
+	cli.Fprintf(w, "    a value every %s, usually %d each %s, drawn by %s\n", x.Update, x.Leaves,
 		period.Unit(x.Since).Noun(), x.Mechanism)
 	of := ""
 	if x.of.Mechanism.Buckets != nil {
 		of = " of the number of all " + x.unit
 	}
-	fmt.Fprintf(w, "    error%s, 95 %%: %s\n", of, x.Errors.text(x.unit))
+	cli.Fprintf(w, "    error%s, 95 %%: %s\n", of, x.Errors.text(x.unit))
 	for _, q := range x.Quantiles {
 		if q.Useful == 1 {
-			fmt.Fprintf(w, "    %s is useful from the first of the %s on\n", q.Release, x.unit)
+			cli.Fprintf(w, "    %s is useful from the first of the %s on\n", q.Release, x.unit)
 			continue
 		}
-		fmt.Fprintf(w, "    %s is noise below about %d %s so far, and useful from about %d %[3]s on; at the end of "+
+		cli.Fprintf(w, "    %s is noise below about %d %s so far, and useful from about %d %[3]s on; at the end of "+
 			"the %[5]s\n", q.Release, q.Rough, x.unit, q.Useful, period.Unit(x.Since).Noun())
 	}
 	noun := period.Unit(x.Since).Noun()
-	fmt.Fprintf(w, "    costs one user %s in each %s, however many values it has", x.each, noun)
+	cli.Fprintf(w, "    costs one user %s in each %s, however many values it has", x.each, noun)
 	switch {
 	case x.nominal == 0:
-		fmt.Fprintf(w, "; the budget never gets it back\n")
+		cli.Fprintf(w, "; the budget never gets it back\n")
 	case x.AtMost > x.nominal:
-		fmt.Fprintf(w, "; any %s touches up to %s, or %d where one is shorter because clocks go forward: at most %s\n",
+		cli.Fprintf(w, "; any %s touches up to %s, or %d where one is shorter because clocks go forward: at most %s\n",
 			x.per, cli.Plural(x.nominal, noun), x.AtMost, x.worst)
 	default:
-		fmt.Fprintf(w, "; any %s touches up to %s: at most %s\n", x.per, cli.Plural(x.AtMost, noun), x.worst)
+		cli.Fprintf(w, "; any %s touches up to %s: at most %s\n", x.per, cli.Plural(x.AtMost, noun), x.worst)
 	}
 	if m := x.Memory; m != nil {
-		fmt.Fprintf(w, "    remembering who has counted takes %s if the same %s of a window and group come all the "+
+		cli.Fprintf(w, "    remembering who has counted takes %s if the same %s of a window and group come all the "+
 			"time, up to %s if each window has others\n", bytesText(m.Least), users(expected), bytesText(m.Most))
 	}
 }
@@ -207,5 +211,5 @@ func bytesText(n int64) string {
 			return cli.Tenths(float64(n)/float64(of.size)) + " " + of.name
 		}
 	}
-	return fmt.Sprintf("%d bytes", n)
+	return cli.Sprintf("%d bytes", n)
 }

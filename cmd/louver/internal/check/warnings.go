@@ -17,6 +17,7 @@ import (
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/cost"
 	"github.com/louver/louver/stream/config/form"
+	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
@@ -31,7 +32,7 @@ var largeDelta = decimal.New(1, -5)
 type warner []*form.Mistake
 
 func (w *warner) at(where, key, format string, args ...any) {
-	*w = append(*w, form.MistakeAt(where, key, format, args...))
+	*w = append(*w, form.MistakeAt(where, key, "%s", cli.Sprintf(format, args...)))
 }
 
 // keyOf is the path of a key of a stream.
@@ -194,7 +195,8 @@ func (w *warner) noise(s *config.Stream, r *config.Release, v valueReport) {
 		largest := decimal.Max(s.Grid.Lower().Abs(), s.Grid.Upper().Abs()).Mul(decimal.NewFromInt(s.ExpectedUsers))
 		if s.ExpectedUsers > 0 && *v.ValueError >= largest.InexactFloat64()/2 {
 			warn("the error can reach %s, but the sum of %d expected users is %s at most, so the value may be all noise; "+
-				want+"a larger epsilon or narrower bounds", valueText(v.ValueError, s.Unit), s.ExpectedUsers, largest)
+				want+"a larger epsilon or narrower bounds", valueText(v.ValueError, s.Unit), s.ExpectedUsers,
+				record.Grouped(largest.String()))
 		}
 	} else if v.ValueError != nil {
 		if width := s.Grid.Upper().Sub(s.Grid.Lower()).InexactFloat64(); *v.ValueError >= width/2 {
@@ -257,7 +259,7 @@ func (w *warner) free(s *config.Stream, x freeReport) {
 	}
 	useful := ""
 	if x.UsefulFrom != nil {
-		useful = fmt.Sprintf(", and %d for it to be useful", *x.UsefulFrom)
+		useful = cli.Sprintf(", and %d for it to be useful", *x.UsefulFrom)
 	}
 	w.at(x.of.Where, keyOf(s, "releases[%s]", x.Release), "with %d expected users and ε %s of %s the value is mostly "+
 		"noise; want at least %d%s: longer windows, or a larger epsilon", s.ExpectedUsers, x.of.From.Query.Epsilon,
@@ -353,7 +355,7 @@ func (w *warner) window(s *config.Stream, x *streamReport) {
 	}
 	want := "fewer or cheaper releases"
 	if s.MaxGroups > 1 {
-		want += fmt.Sprintf(", or max_groups below %d, which multiplies their cost", s.MaxGroups)
+		want += cli.Sprintf(", or max_groups below %d, which multiplies their cost", s.MaxGroups)
 	}
 	w.at(s.Where, fmt.Sprintf("streams[%s]", s.Name),
 		"one window costs a user ε %s, which hardly protects anyone; want %s", x.Epsilon, want)

@@ -53,9 +53,9 @@ func describeWatch(s *config.Stream, w *config.Watch, expected int64) watchRepor
 	switch {
 	case s.Found == nil:
 	case w.Always:
-		looks = fmt.Sprintf("the groups that are always listed: %d", w.Query.Groups)
+		looks = cli.Sprintf("the groups that are always listed: %d", w.Query.Groups)
 	default:
-		looks = fmt.Sprintf("the groups of each window: at most %d", w.Query.Groups)
+		looks = cli.Sprintf("the groups of each window: at most %d", w.Query.Groups)
 	}
 	return watchReport{of: w, looks: looks, Watch: w.Name, Condition: condition.String(),
 		words: condition.Words(s.Unit), capped: s.MaxWindows != nil,
@@ -70,18 +70,18 @@ func (x watchReport) print(w *bytes.Buffer, expected int64) {
 	if cli.Direction(x.Condition) != many {
 		more, many = "fewer", "too few"
 	}
-	fmt.Fprintf(w, "  watch %s fires if %s\n", x.Watch, x.words)
+	cli.Fprintf(w, "  watch %s fires if %s\n", x.Watch, x.words)
 	if x.looks != "" {
-		fmt.Fprintf(w, "    it looks at %s\n", x.looks)
+		cli.Fprintf(w, "    it looks at %s\n", x.looks)
 	}
-	fmt.Fprintf(w, "    costs one user ε %s until it fires, at most %s in a period of the budget\n",
+	cli.Fprintf(w, "    costs one user ε %s until it fires, at most %s in a period of the budget\n",
 		x.Epsilon, cli.Plural(x.AtMost, "time"))
-	fmt.Fprintf(w, "    its margin of %s keeps the probability of a false alarm in %s at %s %% or less\n",
+	cli.Fprintf(w, "    its margin of %s keeps the probability of a false alarm in %s at %s %% or less\n",
 		cli.WithUnit(cli.Tenths(x.Margin), "users"), x.FalseAlarmsPer, x.FalseAlarms.Shift(2))
-	fmt.Fprintf(w, "    with %.0f %s users than that in one group, it fires in the first window with a "+
+	cli.Fprintf(w, "    with %.0f %s users than that in one group, it fires in the first window with a "+
 		"probability of 95 %%\n", math.Ceil(x.Excess), more)
 	if x.Most != nil {
-		fmt.Fprintf(w, "    of %d expected users at most %s can be %s: it misses even these with a probability of %s\n",
+		cli.Fprintf(w, "    of %d expected users at most %s can be %s: it misses even these with a probability of %s\n",
 			expected, cli.Tenths(*x.Most), many, missed(*x.Missed))
 	}
 	if x.Most != nil && x.capped {
@@ -136,17 +136,17 @@ func describeChange(s *config.Stream, w *config.Change, public forecast.Public) 
 func (x changeReport) print(w *bytes.Buffer, unit string, expected int64) {
 	of := ""
 	if expected > 0 {
-		of = fmt.Sprintf(" of %d expected", expected)
+		of = cli.Sprintf(" of %d expected", expected)
 	}
-	fmt.Fprintf(w, "  release %s (%s) is redrawn in a group once its last value is no longer between the quantiles "+
+	cli.Fprintf(w, "  release %s (%s) is redrawn in a group once its last value is no longer between the quantiles "+
 		"%s and %s\n", x.Release, x.Statistic, x.Low, x.High)
-	fmt.Fprintf(w, "    costs one user %s until then: ε %s for the test, %s for the draw by %s\n",
+	cli.Fprintf(w, "    costs one user %s until then: ε %s for the test, %s for the draw by %s\n",
 		x.each, x.WatchEpsilon, x.draw, mechanismText(x.Mechanism, x.Draw.Figure))
-	fmt.Fprintf(w, "    this happens at most %s in a period of the budget: at most %s, with the first values\n",
+	cli.Fprintf(w, "    this happens at most %s in a period of the budget: at most %s, with the first values\n",
 		cli.Plural(x.AtMost, "time"), x.worst)
-	fmt.Fprintf(w, "    error of a draw, 95 %%: %s\n",
+	cli.Fprintf(w, "    error of a draw, 95 %%: %s\n",
 		errorText(x.Mechanism, x.Draw.Figure, mechanisms.Statistic(x.Statistic).Unit(unit),
 			x.Draw.TypicalError != nil))
-	fmt.Fprintf(w, "    once %s%s are beyond the tolerance, the test sees it in the first window with a probability "+
+	cli.Fprintf(w, "    once %s%s are beyond the tolerance, the test sees it in the first window with a probability "+
 		"of 95 %%\n", users(int64(math.Ceil(x.Excess))), of)
 }

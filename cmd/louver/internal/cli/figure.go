@@ -62,7 +62,7 @@ func Bound(r outputs.Record) string {
 	case r.PLow != nil && r.PHigh != nil:
 		return fmt.Sprintf("p%s–p%s", percent(*r.PLow, 1), percent(*r.PHigh, 1))
 	case r.RankError95 != nil:
-		return WithUnit(r.RankError95.String(), "users") + " above or below"
+		return WithUnit(record.Grouped(r.RankError95.String()), "users") + " above or below"
 	}
 	return ""
 }
@@ -130,16 +130,16 @@ func NoiseText(r outputs.Record) string {
 // outsideText says how many users were outside what values were cut to: the most that is plausible, and of about how
 // many. A share of the released number would be no bound, because that number is noisy too.
 func outsideText(r outputs.Record) string {
-	who := strconv.FormatInt(*r.Outside95, 10) + " users are"
+	who := humanize.Comma(*r.Outside95) + " users are"
 	switch {
 	case r.Users != nil && *r.Users > *r.Outside95:
-		who = fmt.Sprintf("%d of about %d users are", *r.Outside95, *r.Users)
+		who = fmt.Sprintf("%s of about %s users are", humanize.Comma(*r.Outside95), humanize.Comma(*r.Users))
 	case *r.Outside95 == 1:
 		who = "1 user is"
 	}
 	text := "at most " + who + " outside"
 	if c := r.Clip; c != nil {
-		text += " " + c[0].String() + "–" + c[1].String()
+		text += " " + record.Grouped(c[0].String()) + "–" + record.Grouped(c[1].String())
 	}
 	return text
 }
@@ -165,7 +165,7 @@ func Rounded(value, off float64) string {
 	case math.Abs(value) >= 1000:
 		return places(value, 0)
 	}
-	text := places(value, int(math.Floor(math.Log10(math.Abs(value))))-3)
+	text := places(value, int(math.Floor(math.Log10(math.Abs(value))))-3) // below 1,000
 	if strings.Contains(text, ".") {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
@@ -192,7 +192,7 @@ func places(value float64, place int) string {
 	if strings.Trim(text, "-0.") == "" {
 		text = strings.TrimPrefix(text, "-")
 	}
-	return text
+	return record.Grouped(text)
 }
 
 // percent writes a probability in percent, with at most that many digits after the point.

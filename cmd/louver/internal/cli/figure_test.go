@@ -14,9 +14,9 @@ func TestRounded(t *testing.T) {
 		value, off float64
 		want, up   string
 	}{{23.73795, 1.298, "23.7", "1.3"}, {23.73795, 0.5, "23.7", "0.5"}, {0.004321, 0.0004, "0.0043", "0.0004"},
-		{0.4321, 0.0412, "0.43", "0.05"}, {1234567, 4200, "1235000", "5000"}, {0.5, 1298, "0", "1300"},
+		{0.4321, 0.0412, "0.43", "0.05"}, {1234567, 4200, "1,235,000", "5,000"}, {0.5, 1298, "0", "1,300"},
 		{143.634, 0, "143.6", "0"}, {-0.004, 3, "0", "3"}, {-12.5, 1, "-12.5", "1.0"}, {0, 0, "0", "0"},
-		{12345.6, 0, "12346", "0"}, {0.676, 0, "0.676", "0"}} {
+		{12345.6, 0, "12,346", "0"}, {0.676, 0, "0.676", "0"}} {
 		if got, up := Rounded(c.value, c.off), roundedUp(c.off); got != c.want || up != c.up {
 			t.Errorf("%v ± %v is %s ± %s, want %s ± %s", c.value, c.off, got, up, c.want, c.up)
 		}
@@ -38,7 +38,7 @@ func TestOneBandInWords(t *testing.T) {
 func TestBound(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"value":120,"low":100.4,"high":130.2,"level":0.9,"basis":"interval"}`:                                            "100–131",
-		`{"value":120,"low":1234.1,"high":9876,"level":0.95,"basis":"shape"}`:                                              "1000–10000",
+		`{"value":120,"low":1234.1,"high":9876,"level":0.95,"basis":"shape"}`:                                              "1,000–10,000",
 		`{"value":30,"statistic":"count","low":15,"high":45,"level":0.95,"basis":"noise"}`:                                 "± 15",
 		`{"value":0,"statistic":"outside","low":0,"high":7,"level":0.95,"basis":"noise"}`:                                  "at most 7",
 		`{"value":173,"low":163,"high":183,"level":0.95,"basis":"clipped","clip":[0,1023],"outside_95":18}`:                "± 10",
@@ -57,11 +57,11 @@ func TestBound(t *testing.T) {
 // nothing is said in percent.
 func TestUsersOutsideInWords(t *testing.T) {
 	for more, want := range map[string]string{
-		`"outside_95":18,"users":1000`: "at most 18 of about 1000 users are outside 0–1023",
-		`"outside_95":1,"users":null`:  "at most 1 user is outside 0–1023",
-		`"outside_95":18`:              "at most 18 users are outside 0–1023",
-		`"outside_95":180,"users":90`:  "at most 180 users are outside 0–1023",
-		`"outside_95":0,"users":90`:    "at most 0 of about 90 users are outside 0–1023",
+		`"outside_95":18,"users":1000`: "at most 18 of about 1,000 users are outside 0–1,023",
+		`"outside_95":1,"users":null`:  "at most 1 user is outside 0–1,023",
+		`"outside_95":18`:              "at most 18 users are outside 0–1,023",
+		`"outside_95":180,"users":90`:  "at most 180 users are outside 0–1,023",
+		`"outside_95":0,"users":90`:    "at most 0 of about 90 users are outside 0–1,023",
 	} {
 		r := recordOf(t, `{"value":173,"low":163,"high":183,"level":0.95,"basis":"clipped","clip":[0,1023],`+more+`}`)
 		if got := BoundInWords(r); got != "± 10; "+want {

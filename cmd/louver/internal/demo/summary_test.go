@@ -75,9 +75,9 @@ func TestFiguresOfOtherStreams(t *testing.T) {
 		r.Release, r.From, r.Final = name, "so_far", new(false)
 		s.published(r)
 	}
-	want := []string{"Pages that were found, in the hour to 14:00: /search 5010 users.",
-		"All requests, in the hour to 14:00: 61200 requests (59400–63100).",
-		"Users seen in the hour to 14:00: 54500 users (53900–55100).",
+	want := []string{"Pages that were found, in the hour to 14:00: /search 5,010 users.",
+		"All requests, in the hour to 14:00: 61,200 requests (59,400–63,100).",
+		"Users seen in the hour to 14:00: 54,500 users (53,900–55,100).",
 		"So far today, to 14:00: p50_today 128 ms, p99_today 820 ms."}
 	if d := cmp.Diff(want, s.beside()); d != "" {
 		t.Errorf("(-want +got)\n%s", d)

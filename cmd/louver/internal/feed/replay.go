@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 	"go.uber.org/zap"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
@@ -155,7 +154,7 @@ func (j *replaying) look(ctx context.Context, o *replay.Options) error {
 	}
 	defer func() { _ = file.Close() }() // only read
 	times, err := file.Scan(ctx, func(read int) {
-		j.progress.Say(func() string { return fmt.Sprintf("%s in %s so far", events(read), j.File) })
+		j.progress.Say(func() string { return fmt.Sprintf("%s in %s so far", cli.Plural(read, "event"), j.File) })
 	})
 	if err != nil {
 		return FileError(err)
@@ -221,13 +220,9 @@ func (j *replaying) sendAll(ctx context.Context, records iter.Seq2[replay.Record
 // events says how many were sent, and how many there are.
 func (j *replaying) events() string {
 	if j.total > 0 {
-		return fmt.Sprintf("%s of %s", humanize.Comma(int64(j.sent)), events(j.total))
+		return fmt.Sprintf("%s of %s", humanize.Comma(int64(j.sent)), cli.Plural(j.total, "event"))
 	}
-	return events(j.sent)
-}
-
-func events(n int) string {
-	return humanize.Comma(int64(n)) + " " + english.PluralWord(n, "event", "")
+	return cli.Plural(j.sent, "event")
 }
 
 // ended says how far the replay came.

@@ -58,14 +58,14 @@ func TestWatchLines(t *testing.T) {
 		{false, 0, `2026-11-20T08:15:00Z  checkout/eu/p50    812 ms          40th–60th percentile     useful  ε 12.5 of 24
 2026-11-20T08:15:00Z  checkout/eu/average  95.5 ms         no band                  -       ε 12.5 of 24
 2026-11-20T08:15:00Z  checkout/ap/p50    withheld        the budget is exhausted          ε 12.5 of 24
-2026-11-20T08:15:00Z  checkout/eu/users  10410 users     ± 150                    useful  ε 12.5 of 24
+2026-11-20T08:15:00Z  checkout/eu/users  10,410 users    ± 150                    useful  ε 12.5 of 24
 2026-11-20T08:15:00Z  checkout/eu/p50    812 ms          0th–100th percentile     noise   ε 12.5 of 24  about 880 users or ε 0.085 would do
 `},
 		{true, 80, `2026-11-20T08:15:00Z  checkout  ε 12.5 of 24
   eu/p50    812 ms          40th–60th percentile     useful
   eu/average  95.5 ms         no band                  -
   ap/p50    withheld        the budget is exhausted
-  eu/users  10410 users     ± 150                    useful
+  eu/users  10,410 users    ± 150                    useful
   eu/p50    too noisy to read: about 880 users or ε 0.085 would do
 `},
 		{true, 40, `2026-11-20T08:15:00Z  checkout  ε 12.5 of 24
@@ -76,7 +76,7 @@ func TestWatchLines(t *testing.T) {
   ap/p50
       withheld        the budget is exhausted
   eu/users
-      10410 users     ± 150                    useful
+      10,410 users    ± 150                    useful
   eu/p50
       too noisy to read: about 880 users or ε 0.085 would do
 `},

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 	"go.uber.org/zap"
 
+	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/outputs"
@@ -100,8 +100,7 @@ func (a *arrivals) tell() {
 	if a.judged {
 		with = usefulOf(a.past)
 	}
-	a.log.Info(fmt.Sprintf("%s past %s published within %s%s: louver watch prints them",
-		humanize.Comma(int64(len(a.past))), english.PluralWord(len(a.past), "window", ""),
+	a.log.Info(fmt.Sprintf("%s published within %s%s: louver watch prints them", cli.Plural(len(a.past), "past window"),
 		episode.Round(max(a.last.Sub(a.told), time.Second)), with))
 	clear(a.past)
 	a.told, a.judged = a.last, false

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/feed"
@@ -45,14 +44,14 @@ func (c *Command) describe(app *cli.App, d draft, e *events) error {
 		fmt.Fprintf(&b, "  no name of a column says who people are: %s is taken because its values come again, and --user "+
 			"takes another\n", d.Columns.User)
 	}
-	fmt.Fprintf(&b, "  %s of %s, %s to %s\n", many(len(e.all), "row"), many(len(e.users), "user"),
+	fmt.Fprintf(&b, "  %s of %s, %s to %s\n", cli.Plural(len(e.all), "row"), cli.Plural(len(e.users), "user"),
 		stamp(e.first), stamp(e.last))
 	if d.Counts() {
 		if c.Figure != numberOfEvents {
 			fmt.Fprintf(&b, "  no column has numbers to use as values, so events are counted: --value takes one all the same\n")
 		}
 		fmt.Fprintf(&b, "  one user counts with up to %s in a window, and with more as with so many\n",
-			many(int(d.Upper.IntPart()), "event"))
+			cli.Plural(int(d.Upper.IntPart()), "event"))
 	} else {
 		fmt.Fprintf(&b, "  values from %s to %s, in steps of %s; beyond a bound they count as the bound\n", d.Lower, d.Upper,
 			d.Step)
@@ -64,17 +63,12 @@ func (c *Command) describe(app *cli.App, d draft, e *events) error {
 		fmt.Fprintf(&b, "  %s\n", c.Skipped(e.skipped, len(e.all)+e.left))
 	}
 	if e.left > 0 {
-		fmt.Fprintf(&b, "  %s left out, %s\n", many(e.left, "row"), e.why)
+		fmt.Fprintf(&b, "  %s left out, %s\n", cli.Plural(e.left, "row"), e.why)
 	}
 	for _, about := range feed.AboutTimes(e.times, d.Columns.Time, c.TimesFlags) {
 		fmt.Fprintf(&b, "  %s\n", about)
 	}
 	return app.Print(b.String())
-}
-
-// many writes a number of things, which may be large.
-func many(n int, noun string) string {
-	return humanize.Comma(int64(n)) + " " + english.PluralWord(n, noun, "")
 }
 
 // show prints the table of plans and some figures of the best one.

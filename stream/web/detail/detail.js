@@ -447,7 +447,7 @@ function links(bar, wanted) {
 function trouble(figures) {
   const withheld = figures.filter((figure) => figure.status !== "ok" && figure.reason !== "not_armed");
   const names = withheld.length < figures.length ? ` (${withheld.map((figure) => figure.release).join(", ")})` : "";
-  const reasons = [...new Set(withheld.map((figure) => reasonText(figure.reason)))];
+  const reasons = [...new Set(withheld.map(reasonText))];
   const drawn = figures.filter((figure) => figure.changed).map((figure) => figure.release);
   return [...reasons.map((reason) => `withheld: ${reason}${names}`), ...(figures.some((figure) => figure.incomplete) ? [incompleteText] : []), ...(drawn.length ? [`drawn anew: ${drawn.join(", ")}`] : [])].join(" · ");
 }
