@@ -41,7 +41,7 @@ func TestCheckOfObjectives(t *testing.T) {
 	}
 	for _, want := range []string{"at most 0.1 % of the users above 800 ms. louver rules --slo web/slow writes its " +
 		"alerts:\n", "│ page   │ 1h, 5m  │ 1.44 %       │ 875 users                │ 3.32 %    │\n",
-		"│ ticket │ 3d, 6h  │ 0.1 %        │ 7,207 users               │ 0.332 %   │\n", "    as long as none of the " +
+		"│ ticket │ 3d, 6h  │ 0.1 %        │ 7,207 users              │ 0.332 %   │\n", "    as long as none of the " +
 			"longer stretches has more than 0.1 %, noise alone raises any of them in 30 days with a probability of at " +
 			"most 5 %\n", "with 1,000 users in each window\n", "    its histogram serves nothing else"} {
 		if !strings.Contains(slow, want) {

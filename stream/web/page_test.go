@@ -31,8 +31,8 @@ func TestPageWeight(t *testing.T) {
 		most  int
 	}{"page": {page, 175 << 10}, "detail": {details, 34 << 10}, "budget": {accounts, 15 << 10},
 		"comparison": {pairs, 6 << 10},
-		"demo":      {demonstration, 17 << 10}, // a first screen, the view of ε and a game: nobody else loads them
-		"histogram": {histograms, 12 << 10}, "shares": {distributionShares, 3 << 10}, "total": {totals, 8 << 10}, "groups": {foundGroups, 12 << 10}} {
+		"demo":       {demonstration, 17 << 10}, // a first screen, the view of ε and a game: nobody else loads them
+		"histogram":  {histograms, 12 << 10}, "shares": {distributionShares, 3 << 10}, "total": {totals, 8 << 10}, "groups": {foundGroups, 12 << 10}} {
 		sum := 0
 		err := fs.WalkDir(c.files, folder, func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
