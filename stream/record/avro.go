@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/shopspring/decimal"
 	"github.com/twmb/avro"
+	"go.yaml.in/yaml/v3"
 )
 
 // FormatAvro names the format of records in Avro. "" is JSON.
@@ -28,11 +28,15 @@ const avroName = "louver.v1.Release"
 // union with null, and defaults to null. So schemas stay compatible when record.schema.json gets a new field, which old
 // records lack.
 var avroSchema = sync.OnceValues(func() (*avro.Schema, error) {
-	fields, err := recordFields()
-	if err != nil {
-		return nil, err
+	var doc yaml.Node // keeps the order of fields; JSON is YAML
+	if err := yaml.Unmarshal(JSONSchema(), &doc); err != nil {
+		return nil, fmt.Errorf("record.schema.json: %w", err)
 	}
-	text, err := json.Marshal(avroObject("Release", "louver.v1", fields))
+	fields, err := avroObject("Release", "louver.v1", doc.Content[0])
+	if err != nil {
+		return nil, fmt.Errorf("record.schema.json: %w", err)
+	}
+	text, err := json.Marshal(fields)
 	if err != nil {
 		return nil, err
 	}
@@ -55,27 +59,67 @@ type avroRecord struct {
 	Fields    []map[string]any `json:"fields"`
 }
 
-func avroObject(name, namespace string, fields []field) avroRecord {
-	r := avroRecord{Type: "record", Name: name, Namespace: namespace}
-	types := map[kind]any{ofText: "string",
-		ofTime: map[string]string{"type": "long", "logicalType": "timestamp-millis"}, ofNumber: "double",
-		ofInteger: "long", ofBoolean: "boolean", ofList: map[string]string{"type": "array", "items": "double"},
-		ofWholes: map[string]string{"type": "array", "items": "long"}}
-	for _, f := range fields {
-		t := types[f.kind]
-		switch f.kind {
-		case ofObject:
-			t = avroObject(f.name, "", f.fields)
-		case ofObjects:
-			t = map[string]any{"type": "array", "items": avroObject(f.name, "", f.fields)}
+// avroObject makes the type of an object from its JSON Schema.
+func avroObject(name, namespace string, object *yaml.Node) (r avroRecord, err error) {
+	r = avroRecord{Type: "record", Name: name, Namespace: namespace}
+	var schema struct {
+		Properties yaml.Node
+		Required   []string
+	}
+	if err := object.Decode(&schema); err != nil {
+		return r, err
+	}
+	for i := 0; i+1 < len(schema.Properties.Content); i += 2 {
+		name := schema.Properties.Content[i].Value
+		t, null, err := avroType(name, schema.Properties.Content[i+1])
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", name, err)
 		}
-		if f.required && !f.nullable {
-			r.Fields = append(r.Fields, map[string]any{"name": f.name, "type": t})
+		if slices.Contains(schema.Required, name) && !null {
+			r.Fields = append(r.Fields, map[string]any{"name": name, "type": t})
 		} else {
-			r.Fields = append(r.Fields, map[string]any{"name": f.name, "type": []any{"null", t}, "default": nil})
+			r.Fields = append(r.Fields, map[string]any{"name": name, "type": []any{"null", t}, "default": nil})
 		}
 	}
-	return r
+	return r, nil
+}
+
+// avroType makes the type of a property, or of the items of a list, and says whether it may be null.
+func avroType(name string, of *yaml.Node) (t any, null bool, err error) {
+	var p property
+	if err := of.Decode(&p); err != nil {
+		return nil, false, err
+	}
+	switch {
+	case p.Ref == "#/$defs/time":
+		return map[string]string{"type": "long", "logicalType": "timestamp-millis"}, false, nil
+	case p.Const != nil:
+		return "string", false, nil
+	case p.Enum != nil:
+		return "string", slices.Contains(p.Enum, nil), nil
+	}
+	types, several := p.Type.([]any)
+	if !several {
+		types = []any{p.Type}
+	}
+	null = slices.Contains(types, any("null"))
+	if types = slices.DeleteFunc(types, func(t any) bool { return t == "null" }); len(types) != 1 {
+		return nil, false, fmt.Errorf("type %v; want one type, or one and null", p.Type)
+	}
+	switch types[0] {
+	case "object":
+		t, err = avroObject(name, "", of)
+	case "array":
+		var items any
+		items, _, err = avroType(name, &p.Items)
+		t = map[string]any{"type": "array", "items": items}
+	default:
+		known := map[any]string{"string": "string", "number": "double", "integer": "long", "boolean": "boolean"}
+		if t = known[types[0]]; t == "" {
+			err = fmt.Errorf("type %v, which Avro does not have", types[0])
+		}
+	}
+	return t, null, err
 }
 
 // EncodeAvro turns the JSON of an output record into Avro, without the number of the schema. Numbers become doubles.
@@ -105,12 +149,7 @@ func endsIn(v map[string]any) []any {
 func setEnds(v map[string]any, ends []any) { v["buckets"].(map[string]any)["le"] = ends }
 
 // AvroReader reads the output records of one writer's schema.
-type AvroReader struct {
-	schema *avro.Schema
-	node   *avro.SchemaNode
-	// optional are the fields that JSON leaves out instead of writing null.
-	optional []string
-}
+type AvroReader struct{ schema *avro.Schema }
 
 // ErrForeign says that a schema is not that of an output record.
 var ErrForeign = errors.New("not the schema of an output record")
@@ -125,21 +164,10 @@ func NewAvroReader(writer string) (*AvroReader, error) {
 	if name := node.Namespace + "." + node.Name; node.Type != "record" || name != avroName {
 		return nil, fmt.Errorf("%w: it describes %s", ErrForeign, name)
 	}
-	fields, err := recordFields()
-	if err != nil {
-		return nil, err
-	}
-	r := &AvroReader{schema: schema, node: node}
-	for _, f := range node.Fields {
-		if !slices.ContainsFunc(fields,
-			func(known field) bool { return known.name == f.Name && (known.nullable || known.required) }) {
-			r.optional = append(r.optional, f.Name)
-		}
-	}
-	return r, nil
+	return &AvroReader{schema}, nil
 }
 
-// JSON turns a record in Avro back into JSON.
+// JSON turns a record in Avro back into JSON. It leaves out fields that this release does not know.
 func (r *AvroReader) JSON(datum []byte) ([]byte, error) {
 	var v map[string]any
 	rest, err := r.schema.Decode(datum, &v)
@@ -152,78 +180,36 @@ func (r *AvroReader) JSON(datum []byte) ([]byte, error) {
 	if ends := endsIn(v); ends != nil {
 		setEnds(v, append(ends, nil))
 	}
-	for _, name := range r.optional {
-		if v[name] == nil {
-			delete(v, name)
-		}
+	text, err := json.Marshal(fromAvro(v))
+	if err != nil {
+		return nil, err
 	}
-	charge, _ := v["charge"].([]any)
-	for _, item := range charge { // its fields are left out in JSON rather than null
-		of, _ := item.(map[string]any)
-		maps.DeleteFunc(of, func(_ string, v any) bool { return v == nil })
+	var f Value
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil, err
 	}
-	var b bytes.Buffer
-	err = writeAvro(&b, r.node, v)
-	return b.Bytes(), err
+	return f.text()
 }
 
-// writeAvro writes a decoded value as JSON: fields in the order of the schema, numbers in the fewest digits.
-func writeAvro(b *bytes.Buffer, n *avro.SchemaNode, v any) error {
-	if n.Type == "union" {
-		for i := range n.Branches {
-			if n.Branches[i].Type != "null" && v != nil {
-				return writeAvro(b, &n.Branches[i], v)
-			}
-		}
-	}
+// fromAvro writes numbers in the fewest digits, and times in whole seconds, as records in JSON have them.
+func fromAvro(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		b.WriteByte('{')
-		first := true
-		for i := range n.Fields {
-			f := &n.Fields[i]
-			value, present := v[f.Name]
-			if !present {
-				continue
-			}
-			if !first {
-				b.WriteByte(',')
-			}
-			first = false
-			fmt.Fprintf(b, "%q:", f.Name)
-			if err := writeAvro(b, &f.Type, value); err != nil {
-				return err
-			}
+		for name := range v {
+			v[name] = fromAvro(v[name])
 		}
-		b.WriteByte('}')
-		return nil
 	case []any:
-		b.WriteByte('[')
-		for i, item := range v {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			if err := writeAvro(b, n.Items, item); err != nil {
-				return err
-			}
+		for i := range v {
+			v[i] = fromAvro(v[i])
 		}
-		b.WriteByte(']')
-		return nil
 	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%v is not a number of JSON", v)
+		if !math.IsNaN(v) && !math.IsInf(v, 0) { // others are no numbers of JSON, which refuses them
+			return json.Number(decimal.NewFromFloat(v).String())
 		}
-		b.WriteString(decimal.NewFromFloat(v).String())
-		return nil
 	case time.Time:
-		b.WriteString(`"` + Whole(v).String() + `"`)
-		return nil
+		return Whole(v)
 	}
-	encoder := json.NewEncoder(b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	b.Truncate(len(bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
-	return err
+	return v
 }
 
 // AvroContent is what Avro keeps of a record's JSON. Two records with the same content are the same in Avro, whichever

@@ -113,16 +113,8 @@ func TestAvroOfOtherReleases(t *testing.T) {
 			t.Errorf("%s: a byte too many passes", name)
 		}
 	}
-	// A newer release may have empty lists, and records without any field that is set.
-	reader, err := record.NewAvroReader(`{"type":"record","name":"Release","namespace":"louver.v1","fields":[{"name":"clip","type":{"type":"array","items":"double"}},
-		{"name":"smoothed","type":{"type":"record","name":"smoothed","fields":[]}}]}`)
+	reader, err := record.NewAvroReader(`{"type":"record","name":"Release","namespace":"louver.v1","fields":[{"name":"value","type":"double"}]}`)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := reader.JSON([]byte{0}); err != nil || string(got) != `{"clip":[],"smoothed":{}}` {
-		t.Errorf("%s, %v", got, err)
-	}
-	if reader, err = record.NewAvroReader(`{"type":"record","name":"Release","namespace":"louver.v1","fields":[{"name":"value","type":"double"}]}`); err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} { // written by somebody else

@@ -34,10 +34,8 @@ type Destination struct{ App, Topic, Format string }
 // New writes a figure as a record. The same figure gives the same bytes. Its value is JSON: whoever writes to a
 // destination in Avro converts it with [EncodeAvro].
 func New(f Value, to Destination) (Record, error) {
-	var value bytes.Buffer
-	enc := json.NewEncoder(&value)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(&f); err != nil {
+	value, err := f.text()
+	if err != nil {
 		return Record{}, err
 	}
 	content := "application/json"
@@ -47,10 +45,19 @@ func New(f Value, to Destination) (Record, error) {
 	return Record{
 		Topic:   to.Topic,
 		Key:     []byte(f.Key()),
-		Value:   bytes.TrimSuffix(value.Bytes(), []byte("\n")),
+		Value:   value,
 		Headers: append([]Header{{"content-type", []byte(content)}}, events(to, f.ID, f.Stream, f.DueAt)...),
 		Time:    f.WindowEnd,
 	}, nil
+}
+
+// text is the value in JSON.
+func (f Value) text() ([]byte, error) {
+	var value bytes.Buffer
+	enc := json.NewEncoder(&value)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(&f)
+	return bytes.TrimSuffix(value.Bytes(), []byte("\n")), err
 }
 
 // events returns the headers of a record that CloudEvents defines.

@@ -48,7 +48,7 @@ type property struct {
 	Enum        []any
 	Const       any
 	Ref         string `yaml:"$ref"`
-	Items       struct{ Type any }
+	Items       yaml.Node
 }
 
 // describe appends a row for each property of an object's schema.
