@@ -102,11 +102,3 @@ func (f Form) want() string {
 	}
 	return "{" + strings.Join(keys, ", ") + "}"
 }
-
-// meant suggests the key that a misspelt one was meant to be.
-func (f Form) meant(name string) string {
-	if near := Nearest(name, f.names()); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return "want " + List(f.names(), "or")
-}

@@ -100,7 +100,7 @@ func (f Form) places(n Node) (m Mapping, ok bool) {
 			if tooLong(name) {
 				v.path = n.under("…")
 			}
-			n.source.refuse(k, v.path, "unknown key; %s", f.meant(name))
+			n.source.refuse(k, v.path, "unknown key; %s", Instead(name, f.names(), ""))
 		case repeated:
 			m.bad = true
 			n.source.refuse(k, v.path, "already set on line %d; remove one of the two", first)

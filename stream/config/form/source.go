@@ -134,6 +134,18 @@ func Nearest(word string, words []string) string {
 	return best
 }
 
+// Instead says what to write instead of a word that is none of these: the one that was probably meant, or else any of
+// them. Where there are none, it is what otherwise says.
+func Instead(word string, words []string, otherwise string) string {
+	switch near := Nearest(word, words); {
+	case near != "":
+		return fmt.Sprintf("did you mean %q?", near)
+	case len(words) == 0:
+		return otherwise
+	}
+	return "want " + List(words, "or")
+}
+
 // Plural writes a number and a noun: 1 window, 2 windows.
 func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, english.PluralWord(n, noun, ""))

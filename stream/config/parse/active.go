@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/louver/louver/mechanisms"
@@ -48,15 +49,12 @@ func (r *releaseNode) checkActive() {
 // makeActive makes the mechanism of a sound number of active users.
 func (r *releaseNode) makeActive(s *config.Stream) *config.Active {
 	w := s.Window
-	a := &config.Active{Head: r.Head, Within: r.active, Update: r.update, Size: w.Size, Every: w.Every,
+	a := &config.Active{Head: r.Head, Within: r.active, Update: cmp.Or(r.update, w.Every), Size: w.Size, Every: w.Every,
 		Listed: len(s.Groups),
 		Query: mechanisms.ActiveQuery{Above: r.Query.Above, Below: r.Query.Below, Epsilon: r.Query.Epsilon,
 			Mechanism: r.Query.Mechanism, ZCDP: r.Query.ZCDP, Grid: s.Grid}}
 	if len(s.Groups) > 1 {
 		a.Query.Groups = int64(len(s.Groups))
-	}
-	if a.Update == 0 {
-		a.Update = w.Every
 	}
 	refused := func(key, problem string, args ...any) *config.Active {
 		r.refuseKey(key, "active", problem, args...)
@@ -85,12 +83,8 @@ func (r *releaseNode) makeActive(s *config.Stream) *config.Active {
 		return a
 	}
 	a.AtMost = mostDays(s, time.Now())
-	// Privacy: if the topic or a field changes, a person may have another name, and nobody knows that the person was
-	// there. So the instance ends when these change, and the next one is charged separately.
-	a.Definition = fingerprint("active|%s|%v|%v|%s|%s|%s|%s|%s|%q|%d|%s|%s|%s|%s|%s|%s|%q", a.Within, a.Query.Above,
-		a.Query.Below, a.Query.Epsilon, a.Mechanism.Name(), a.Update, w.Size, w.Every, s.Groups, s.MaxGroups,
-		s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), w.Grace, nameOfBudget(s),
-		whoCounts(&s.Input))
+	a.Definition = fingerprint("active|%s|%v|%v|%s|%s|%s|%s|%s|%s", a.Within, a.Query.Above, a.Query.Below,
+		a.Query.Epsilon, a.Mechanism.Name(), a.Update, w.Size, w.Every, whoCounts(s))
 	return a
 }
 

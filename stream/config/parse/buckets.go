@@ -42,8 +42,7 @@ var histogramForm = form.Form{
 			"and `louver rules --slo` writes alerts that noise alone hardly raises. It costs nothing. An edit " +
 			"changes no figure and no charge. It changes no sum either, unless the groups or the histogram change too: write " +
 			"the rules anew",
-		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
-			func(r *releaseNode, v decimal.Decimal) { r.objective = v })},
+		Value: form.Into(form.Number(aShare), func(r *releaseNode, v decimal.Decimal) { r.objective = v })},
 }
 
 func lengths() form.Kind[[]time.Duration] {

@@ -11,6 +11,13 @@ import (
 	"github.com/louver/louver/stream/config/form"
 )
 
+// What many numbers have to be.
+var (
+	anyNumber = mechanisms.Span{}
+	positive  = mechanisms.Span{Over: "0"}
+	aShare    = mechanisms.Span{Over: "0", Under: "1"}
+)
+
 // aDelta limits a δ: the probability with which a promise may fail. It should be far below one over the number of
 // users; at a tenth the promise would be worthless.
 var aDelta = mechanisms.Span{Least: "0", Under: "0.1"}
@@ -22,8 +29,7 @@ var anOrder = mechanisms.Span{Over: "1", Under: budget.MostOrder.String()}
 var limitForm = form.Form{
 	{Name: "epsilon", Required: true, Example: "24",
 		Meaning: "what one user may lose in a period, in ε. A window that would cost more is withheld whole",
-		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
-			func(b *budgetNode, v decimal.Decimal) { b.Epsilon = v })},
+		Value:   form.Into(form.Number(positive), func(b *budgetNode, v decimal.Decimal) { b.Epsilon = v })},
 	{Name: "delta", Fallback: "0", Example: "0.000001",
 		Meaning: "the δ that goes with it. With one, many costs add up to less, and mechanisms may be used that " +
 			"need one. Their own δ may add up to a tenth of it",
@@ -104,12 +110,6 @@ func (p payer) refuseUnknown(at form.Node, shared []*budgetNode) {
 	for _, b := range shared {
 		names = append(names, b.Name)
 	}
-	switch near := form.Nearest(p.name, names); {
-	case near != "":
-		at.Refuse("%q is not one of the budgets; did you mean %q?", p.name, near)
-	case len(names) > 0:
-		at.Refuse("%q is not one of the budgets; want %s", p.name, form.List(names, "or"))
-	default:
-		at.Refuse("%q is not one of the budgets; define it under budgets, or write {epsilon: …, per: …} here", p.name)
-	}
+	at.Refuse("%q is not one of the budgets; %s", p.name, form.Instead(p.name, names,
+		"define it under budgets, or write {epsilon: …, per: …} here"))
 }

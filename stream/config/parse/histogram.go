@@ -157,14 +157,8 @@ func (h histograms) source(r *releaseNode) *config.Release {
 	if of, ok := config.Of[*config.Release](h.of, r.from); ok {
 		return of
 	}
-	switch near := form.Nearest(r.from, names); {
-	case near != "":
-		v.Refuse("%q is not a release of this stream; did you mean %q?", r.from, near)
-	case len(names) == 0:
-		v.Refuse("%q is not a release of this stream; add a release of statistic: histogram", r.from)
-	default:
-		v.Refuse("%q is not a release of this stream; want %s", r.from, form.List(names, "or"))
-	}
+	v.Refuse("%q is not a release of this stream; %s", r.from, form.Instead(r.from, names,
+		"add a release of statistic: histogram"))
 	return nil
 }
 

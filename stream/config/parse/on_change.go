@@ -43,13 +43,11 @@ var changeForm = form.Form{
 	{Name: "tolerance", Required: true, Only: changes, Example: "0.03",
 		Meaning: "how far the last value may be from the quantile, as a share of the users: with 0.03, a median " +
 			"still holds between the quantiles 0.47 and 0.53",
-		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
-			func(r *releaseNode, v decimal.Decimal) { r.tolerance = v })},
+		Value: form.Into(form.Number(aShare), func(r *releaseNode, v decimal.Decimal) { r.tolerance = v })},
 	{Name: "watch_epsilon", Required: true, Only: changes, Example: "0.1",
 		Meaning: "what the test costs a user, in ε, over all windows and groups together, until it finds a change. " +
 			"The value that is then drawn costs `epsilon` more",
-		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
-			func(r *releaseNode, v decimal.Decimal) { r.watchEpsilon = v })},
+		Value: form.Into(form.Number(positive), func(r *releaseNode, v decimal.Decimal) { r.watchEpsilon = v })},
 	{Name: "at_most", Required: true, Only: changes, Example: "24",
 		Meaning: "how many tests may begin in a period of the budget. Each begins after the one before has found a " +
 			"change. Tests of former definitions under the same budget count too. After that the figure is withheld " +

@@ -19,8 +19,7 @@ var releaseForm = append(form.Form{
 		Meaning: "what is computed from the users' values. `count`: the number of users. `outside`: the number of " +
 			"users whose value lies beyond the bounds. `histogram`: the numbers of users in `buckets`. `share`: the " +
 			"share of the users above a limit, `from` a histogram",
-		Value: form.Into(statistic(),
-			func(r *releaseNode, v string) { r.Query.Statistic = mechanisms.Statistic(v) })},
+		Value: form.Into(statistic(), func(r *releaseNode, v string) { r.Query.Statistic = mechanisms.Statistic(v) })},
 	{Name: "from", Absent: "drawn for itself", Example: "latency",
 		Meaning: "the name of a histogram of this stream. The figure is computed from it and costs nothing. It is a " +
 			"`quantile`, `median`, `share`, `count`, `outside` or `mode`, has an honest interval or error, and is " +
@@ -29,8 +28,7 @@ var releaseForm = append(form.Form{
 	{Name: "epsilon", Required: true, Unless: "from", Example: "0.05",
 		Meaning: "what one draw costs a user, in ε. A window costs this once for each of the `max_groups`. There is " +
 			"no default",
-		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
-			func(r *releaseNode, v decimal.Decimal) { r.Query.Epsilon = v })},
+		Value: form.Into(form.Number(positive), func(r *releaseNode, v decimal.Decimal) { r.Query.Epsilon = v })},
 	{Name: "mechanism", Absent: "the statistic's own", Unless: "from", Example: "margin",
 		Meaning: "how the figure is drawn. `deploy/STATISTICS.md` says which mechanisms each statistic has. A count " +
 			"is drawn by `gaussian` where the budget has a δ, and by `geometric` otherwise. `gaussian` is more " +

@@ -40,8 +40,7 @@ const (
 var streamForm = form.Form{
 	{Name: "name", Required: true, Example: "checkout-latency",
 		Meaning: "the stream's name, unique in the app. It is part of every published record",
-		Value: form.Into(streamName(),
-			func(s *streamNode, v string) { s.Name = v })},
+		Value:   form.Into(streamName(), func(s *streamNode, v string) { s.Name = v })},
 	{Name: "description", Absent: "none", Example: "time to confirm an order",
 		Meaning: "what the numbers are, for people",
 		Value:   form.Into(form.Prose(), func(s *streamNode, v string) { s.Description = v })},
@@ -109,8 +108,7 @@ var streamForm = form.Form{
 	{Name: "min_users", Absent: "nothing is withheld", Example: "{count: 50, release: users}",
 		Meaning: "withhold the other releases of a window and group when a released count is low. They are charged " +
 			"nevertheless",
-		Value: form.Into(minUsers(),
-			func(s *streamNode, v minUsersNode) { s.minUsers, s.MinUsers = &v, &v.MinUsers })},
+		Value: form.Into(minUsers(), func(s *streamNode, v minUsersNode) { s.minUsers, s.MinUsers = &v, &v.MinUsers })},
 	{Name: "rejects", Absent: "not copied", Example: "{topic: checkout.rejects}",
 		Meaning: "where copies of unreadable records go. Beside their own headers they have `louver-stream`, " +
 			"`louver-reason`, `louver-topic`, `louver-partition` and `louver-offset`, and `louver-detail` if more is " +
@@ -363,13 +361,12 @@ type boundary struct {
 
 var boundsForm = form.Form{
 	{Name: "lower", Required: true, Example: "0", Meaning: "the lowest value. Lower values count as this one",
-		Value: form.Into(form.Number(mechanisms.Span{}), func(b *boundary, v decimal.Decimal) { b.lower = v })},
+		Value: form.Into(form.Number(anyNumber), func(b *boundary, v decimal.Decimal) { b.lower = v })},
 	{Name: "upper", Required: true, Example: "60000", Meaning: "the highest value. Higher values count as this one",
-		Value: form.Into(form.Number(mechanisms.Span{}), func(b *boundary, v decimal.Decimal) { b.upper = v })},
+		Value: form.Into(form.Number(anyNumber), func(b *boundary, v decimal.Decimal) { b.upper = v })},
 	{Name: "step", Required: true, Example: "1",
 		Meaning: "the distance between values that can be published. The range must be a multiple of it",
-		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
-			func(b *boundary, v decimal.Decimal) { b.step = v })},
+		Value:   form.Into(form.Number(positive), func(b *boundary, v decimal.Decimal) { b.step = v })},
 	{Name: "prior", Fallback: "adaptive", Example: "cells",
 		Meaning: "which values are likely before any data is seen. `adaptive`: learnt from earlier published " +
 			"values. `cells`: on a logarithmic scale away from zero. `tapered`: like `cells`, but values far from " +

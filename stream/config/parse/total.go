@@ -1,6 +1,8 @@
 package parse
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -54,8 +56,7 @@ var totalForm = form.Form{
 	{Name: "max_total", Absent: "1 for a count or a histogram; a sum needs it", Only: since, Example: "5",
 		Meaning: "what one user adds in a period at most, in each group. For users: in how many windows they count; " +
 			"above 1 its unit is `visits`. For a sum: an amount, of either sign. The noise is proportional to it",
-		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
-			func(r *releaseNode, v decimal.Decimal) { r.maxTotal = &v })},
+		Value: form.Into(form.Number(positive), func(r *releaseNode, v decimal.Decimal) { r.maxTotal = &v })},
 }
 
 // checkTotal refuses keys of a total that do not go together.
@@ -85,14 +86,11 @@ func (r *releaseNode) checkTotal() {
 // total makes the mechanism of a sound running total.
 func (r *releaseNode) total(s *config.Stream) *config.Total {
 	unit, every := period.Unit(r.since), s.Window.Every
-	t := &config.Total{Head: r.Head, Zone: r.zone, Update: r.update,
+	t := &config.Total{Head: r.Head, Zone: r.zone, Update: cmp.Or(r.update, every),
 		Query: mechanisms.TotalQuery{Statistic: r.Query.Statistic, Above: r.Query.Above, Below: r.Query.Below,
 			Buckets: r.Query.Buckets, Levels: r.Query.Levels, Cuts: r.Query.Cuts,
 			MaxTotal: r.maxTotal, Epsilon: r.Query.Epsilon, Mechanism: r.Query.Mechanism, ZCDP: r.Query.ZCDP,
 			Grid: s.Grid, Groups: int64(len(s.Groups))}}
-	if t.Update == 0 {
-		t.Update = every
-	}
 	refused := func(key, problem string, args ...any) *config.Total {
 		r.refuseKey(key, "since", problem, args...)
 		return t
@@ -128,22 +126,26 @@ func (r *releaseNode) total(s *config.Stream) *config.Total {
 	if r.maxTotal != nil {
 		most = r.maxTotal.String()
 	}
-	// Privacy: if the topic or a field changes, a person may have another name, and nobody knows that the person has
-	// counted. So the period ends when these change, and the next one is charged separately.
-	t.Definition = fingerprint("total|%s|%v|%v|%s|%s|%s|%s|%s|%s|%s|%q|%d|%s|%s|%s|%s|%s|%s|%q", t.Query.Statistic,
-		t.Query.Above, t.Query.Below, most, t.Query.Epsilon, t.Mechanism.Name(), unit, r.zone, t.Update, every,
-		s.Groups, s.MaxGroups, s.Contribution, s.Grid.Lower(), s.Grid.Upper(), s.Grid.Step(), s.Window.Grace,
-		nameOfBudget(s), whoCounts(&s.Input))
+	t.Definition = fingerprint("total|%s|%v|%v|%s|%s|%s|%s|%s|%s|%s|%s", t.Query.Statistic, t.Query.Above,
+		t.Query.Below, most, t.Query.Epsilon, t.Mechanism.Name(), unit, r.zone, t.Update, every, whoCounts(s))
 	return t
 }
 
-// whoCounts is what of an input decides which users have counted as whom.
-func whoCounts(in *config.Input) []string {
+// whoCounts is what of a stream decides which users have counted as whom, and by how much, while an instance lasts.
+//
+// Privacy: if the topic or a field changes, a person may have another name, and nobody knows that the person has
+// counted. So the instance ends when these change, and the next one is charged separately.
+func whoCounts(s *config.Stream) string {
+	in, payer := &s.Input, ""
+	if s.Budget != nil {
+		payer = s.Budget.Name
+	}
 	of := append([]string{in.Topic, in.User, in.Value, in.Group}, in.Columns...)
 	for _, c := range in.Where {
 		of = append(of, c.String())
 	}
-	return of
+	return fmt.Sprintf("%q|%d|%s|%s|%s|%s|%s|%s|%q", s.Groups, s.MaxGroups, s.Contribution, s.Grid.Lower(),
+		s.Grid.Upper(), s.Grid.Step(), s.Window.Grace, payer, of)
 }
 
 // refuseKey refuses what a key says; where it is not given, what the key says that makes the release one of its kind.
@@ -153,14 +155,6 @@ func (r *releaseNode) refuseKey(key, kind, problem string, args ...any) {
 		v = r.Values[kind]
 	}
 	v.Refuse(problem, args...)
-}
-
-// nameOfBudget is the name of the budget that pays for a stream; "" if there is none.
-func nameOfBudget(s *config.Stream) string {
-	if s.Budget == nil {
-		return ""
-	}
-	return s.Budget.Name
 }
 
 // endless reports whether a budget for ever would have to pay for periods without end, which it cannot.

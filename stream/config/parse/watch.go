@@ -8,7 +8,6 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/watch"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
@@ -35,21 +34,17 @@ var watchForm = form.Form{
 		Value: form.Into(figureName(), func(w *watchNode, v string) { w.Name = v })},
 	{Name: "above", Absent: "see `below` and `users_below`", Example: "2000",
 		Meaning: "what the watch counts: users whose value in the window is higher than this",
-		Value: form.Into(form.Number(mechanisms.Span{}),
-			func(w *watchNode, v decimal.Decimal) { w.condition.Above = &v })},
+		Value:   form.Into(form.Number(anyNumber), func(w *watchNode, v decimal.Decimal) { w.condition.Above = &v })},
 	{Name: "below", Absent: "see `above` and `users_below`", Example: "10",
 		Meaning: "users whose value is lower than this",
-		Value: form.Into(form.Number(mechanisms.Span{}),
-			func(w *watchNode, v decimal.Decimal) { w.condition.Below = &v })},
+		Value:   form.Into(form.Number(anyNumber), func(w *watchNode, v decimal.Decimal) { w.condition.Below = &v })},
 	{Name: "more_than", Absent: "see `less_than` and `users`", Example: "0.01",
 		Meaning: "with `above` or `below`: fire if more than this share of the group's users are counted",
-		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
-			func(w *watchNode, v decimal.Decimal) { w.condition.MoreThan = &v })},
+		Value:   form.Into(form.Number(aShare), func(w *watchNode, v decimal.Decimal) { w.condition.MoreThan = &v })},
 	{Name: "less_than", Absent: "see `more_than` and `users`", Example: "0.9",
 		Meaning: "with `above` or `below`: fire if less than this share of the group's users are counted. Where " +
 			"groups are found, it looks at those of `always` alone",
-		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
-			func(w *watchNode, v decimal.Decimal) { w.condition.LessThan = &v })},
+		Value: form.Into(form.Number(aShare), func(w *watchNode, v decimal.Decimal) { w.condition.LessThan = &v })},
 	{Name: "users", Absent: "see `more_than` and `less_than`", Example: "100",
 		Meaning: "with `above` or `below`: fire if more than so many users are counted",
 		Value:   form.Into(form.Whole("of users "), func(w *watchNode, v int64) { w.condition.Users = &v })},
@@ -60,8 +55,7 @@ var watchForm = form.Form{
 	{Name: "epsilon", Required: true, Example: "1",
 		Meaning: "what one user loses from arming to firing, in ε, over all windows and groups together. There is " +
 			"no default",
-		Value: form.Into(form.Number(mechanisms.Span{Over: "0"}),
-			func(w *watchNode, v decimal.Decimal) { w.Query.Epsilon = v })},
+		Value: form.Into(form.Number(positive), func(w *watchNode, v decimal.Decimal) { w.Query.Epsilon = v })},
 	{Name: "false_alarms", Required: true, Example: "{at_most: 0.05, per: 30d}",
 		Meaning: "how rarely the watch may fire without cause. The rarer, the more users it takes to be seen",
 		Value: form.Into(form.MappingOf[falseAlarms](falseAlarmsForm, nil), func(w *watchNode, v falseAlarms) {
@@ -85,8 +79,7 @@ type falseAlarms struct {
 var falseAlarmsForm = form.Form{
 	{Name: "at_most", Required: true, Example: "0.05",
 		Meaning: "the probability of any false alarm in this time, as long as the truth is not beyond the condition",
-		Value: form.Into(form.Number(mechanisms.Span{Over: "0", Under: "1"}),
-			func(f *falseAlarms, v decimal.Decimal) { f.probability = v })},
+		Value:   form.Into(form.Number(aShare), func(f *falseAlarms, v decimal.Decimal) { f.probability = v })},
 	{Name: "per", Required: true, Example: "30d", Meaning: "the time that the probability is for",
 		Value: form.Into(form.Duration(time.Second), func(f *falseAlarms, v time.Duration) { f.per = v })},
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config/form"
 )
@@ -22,10 +21,10 @@ var testForm = form.Form{
 		Meaning: "a value, or a list of values, that the field does not have. An event without the field counts",
 		Value:   form.Into(operands(), func(c *codec.Condition, v []codec.Operand) { c.Not = v })},
 	{Name: "above", Absent: "no limit", Example: "0", Meaning: "the field is a number above this one",
-		Value: form.Into(form.Number(mechanisms.Span{}),
+		Value: form.Into(form.Number(anyNumber),
 			func(c *codec.Condition, v decimal.Decimal) { c.Above = numberOf(v) })},
 	{Name: "below", Absent: "no limit", Example: "100", Meaning: "the field is a number below this one",
-		Value: form.Into(form.Number(mechanisms.Span{}),
+		Value: form.Into(form.Number(anyNumber),
 			func(c *codec.Condition, v decimal.Decimal) { c.Below = numberOf(v) })},
 	{Name: "exists", Absent: "see the others", Example: "true",
 		Meaning: "`true`: the event has the field, whatever is in it. `false`: it does not. A null, a message that is " +
