@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/segmentio/kafka-go"
-	wire "github.com/segmentio/kafka-go/protocol/heartbeat"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
@@ -95,10 +95,12 @@ func (g *Generation) Commit(ctx context.Context, offsets []Offset) error {
 // member has its partitions yet.
 func (g *Generation) Confirm(ctx context.Context) error {
 	_, err := kafkaconn.Retry(ctx, g.report, func(ctx context.Context) (struct{}, error) {
-		m, err := g.conn.Transport.RoundTrip(ctx, g.conn.Addr, &heartbeat{clientID: g.conn.ClientID,
-			request: wire.Request{GroupID: g.group, GenerationID: g.ID, MemberID: g.MemberID}})
+		// kafka-go's own request does not look for the coordinator, and takes the throttle time for the error.
+		request := kmsg.NewPtrHeartbeatRequest()
+		request.Group, request.Generation, request.MemberID = g.group, g.ID, g.MemberID
+		m, err := kafkaconn.Exchange{Request: request, ClientID: g.conn.ClientID, Group: g.group}.Send(ctx, g.conn.Client)
 		if err == nil {
-			err = m.(*beat).error()
+			err = kafkaconn.Coded(m.(*kmsg.HeartbeatResponse).ErrorCode)
 		}
 		if errors.Is(err, kafka.RebalanceInProgress) {
 			err = nil

@@ -6,20 +6,23 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
-func init() { protocol.Register(&deleteRequest{}, &deleteResponse{}) }
-
 // DeleteBefore deletes the records of a partition below an offset. It tries once. If a right is missing, the error
 // names it.
 func DeleteBefore(ctx context.Context, client *kafka.Client, topic string, partition int, offset int64) error {
-	const limit = 10_000 // milliseconds
-	m, err := client.Transport.RoundTrip(ctx, client.Addr, &deleteRequest{TimeoutMs: limit,
-		Topics: []deleteRequestTopic{{topic, []deleteRequestPartition{{int32(partition), offset}}}}})
+	below := kmsg.NewDeleteRecordsRequestTopicPartition()
+	below.Partition, below.Offset = int32(partition), offset
+	of := kmsg.NewDeleteRecordsRequestTopic()
+	of.Topic, of.Partitions = topic, append(of.Partitions, below)
+	request := kmsg.NewPtrDeleteRecordsRequest() // which kafka-go lacks
+	request.Version, request.TimeoutMillis, request.Topics = 1, timeout, append(request.Topics, of)
+	m, err := kafkaconn.Exchange{Request: request, Broker: leader(topic, partition)}.Send(ctx, client)
 	if err == nil {
-		err = m.(*deleteResponse).error()
+		err = deleted(m.(*kmsg.DeleteRecordsResponse))
 	}
 	if err != nil {
 		return fmt.Errorf("delete the records of %s/%d below offset %d: %w", topic, partition, offset,
@@ -28,64 +31,21 @@ func DeleteBefore(ctx context.Context, client *kafka.Client, topic string, parti
 	return nil
 }
 
-// deleteRequest is DeleteRecords for one partition, which kafka-go lacks. It goes to the partition's leader.
-type deleteRequest struct {
-	Topics    []deleteRequestTopic `kafka:"min=v0,max=v1"`
-	TimeoutMs int32                `kafka:"min=v0,max=v1"`
-}
-
-type deleteRequestTopic struct {
-	Name       string                   `kafka:"min=v0,max=v1"`
-	Partitions []deleteRequestPartition `kafka:"min=v0,max=v1"`
-}
-
-type deleteRequestPartition struct {
-	Partition int32 `kafka:"min=v0,max=v1"`
-	Offset    int64 `kafka:"min=v0,max=v1"`
-}
-
-type deleteResponse struct {
-	ThrottleTimeMs int32                 `kafka:"min=v0,max=v1"`
-	Topics         []deleteResponseTopic `kafka:"min=v0,max=v1"`
-}
-
-type deleteResponseTopic struct {
-	Name       string                    `kafka:"min=v0,max=v1"`
-	Partitions []deleteResponsePartition `kafka:"min=v0,max=v1"`
-}
-
-type deleteResponsePartition struct {
-	Partition    int32 `kafka:"min=v0,max=v1"`
-	LowWatermark int64 `kafka:"min=v0,max=v1"`
-	ErrorCode    int16 `kafka:"min=v0,max=v1"`
-}
-
-var _ protocol.BrokerMessage = (*deleteRequest)(nil)
-
-func (*deleteRequest) ApiKey() protocol.ApiKey  { return protocol.DeleteRecords }
-func (*deleteResponse) ApiKey() protocol.ApiKey { return protocol.DeleteRecords }
-
-// Broker routes the request to the partition's leader.
-func (r *deleteRequest) Broker(cluster protocol.Cluster) (protocol.Broker, error) {
-	t := r.Topics[0]
-	topic, ok := cluster.Topics[t.Name]
-	if !ok {
-		return protocol.Broker{}, kafka.UnknownTopicOrPartition
-	}
-	for _, p := range topic.Partitions {
-		if p.ID == t.Partitions[0].Partition {
-			return cluster.Brokers[p.Leader], nil
+// leader finds the leader of a partition.
+func leader(topic string, partition int) func(protocol.Cluster) (protocol.Broker, error) {
+	return func(c protocol.Cluster) (protocol.Broker, error) {
+		p, ok := c.Topics[topic].Partitions[int32(partition)]
+		if !ok {
+			return protocol.Broker{}, kafka.UnknownTopicOrPartition
 		}
+		return c.Brokers[p.Leader], nil
 	}
-	return protocol.Broker{}, kafka.UnknownTopicOrPartition
 }
 
-func (r *deleteResponse) error() error {
-	if len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 {
+// deleted returns the error in an answer about one partition.
+func deleted(m *kmsg.DeleteRecordsResponse) error {
+	if len(m.Topics) != 1 || len(m.Topics[0].Partitions) != 1 {
 		return kafka.Unknown
 	}
-	if code := r.Topics[0].Partitions[0].ErrorCode; code != 0 {
-		return kafka.Error(code)
-	}
-	return nil
+	return kafkaconn.Coded(m.Topics[0].Partitions[0].ErrorCode)
 }

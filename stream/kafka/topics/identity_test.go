@@ -1,7 +1,11 @@
 package topics_test
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/kafka/topics"
@@ -28,4 +32,17 @@ func TestATopicMadeAnewHasAnotherID(t *testing.T) {
 			t.Errorf("id %q, before %q", again, first)
 		}
 	})
+}
+
+// Before Kafka 2.8 topics have no ids, and brokers say nothing of rights.
+func TestAnOldBrokerGivesNoIDs(t *testing.T) {
+	b := kafkatest.Fake(t, kfake.MaxVersions(kversion.V2_7_0()))
+	topic, ctx := b.Topic(t, 1, nil), kafkatest.Context(t)
+	if id, err := topics.ID(ctx, b.Conn.Client, topic); id != "" || err != nil {
+		t.Errorf("id %q, %v", id, err)
+	}
+	plan := []topics.Topic{{Name: topic, Operations: []string{"Read"}}}
+	if _, err := topics.AskRights(ctx, b.Conn.Client, plan, nil); err == nil || !strings.Contains(err.Error(), "2.8") {
+		t.Errorf("rights: %v", err)
+	}
 }

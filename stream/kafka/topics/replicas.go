@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
-	"github.com/segmentio/kafka-go/protocol/createtopics"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/louver/louver/stream/kafka/kafkaconn"
 )
 
 // ErrUnfit means that a topic exists but does not match the plan. Waiting does not help.
@@ -39,63 +40,33 @@ func replicasOf(ctx context.Context, client *kafka.Client, c kafka.TopicConfig) 
 	if c.ReplicationFactor > 0 {
 		return c.ReplicationFactor, nil
 	}
-	const limit = 10_000 // milliseconds
-	topic := createtopics.RequestTopic{Name: c.Topic, NumPartitions: int32(c.NumPartitions), ReplicationFactor: -1}
-	m, err := client.Transport.RoundTrip(ctx, client.Addr, &rehearsal{request: createtopics.Request{TimeoutMs: limit,
-		ValidateOnly: true, Topics: []createtopics.RequestTopic{topic}}})
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = c.Topic, int32(c.NumPartitions), -1
+	// kafka-go's own request would wait for ever until the topic exists.
+	request := kmsg.NewPtrCreateTopicsRequest()
+	request.Version, request.ValidateOnly = lastCreate, true
+	request.TimeoutMillis, request.Topics = timeout, append(request.Topics, topic)
+	m, err := kafkaconn.Exchange{Request: request, Least: firstCreate, Broker: controller}.Send(ctx, client)
 	if err != nil {
 		return 0, fmt.Errorf("ask for the replicas of topic %s: %w", c.Topic, err)
 	}
-	for _, t := range m.(*rehearsed).response.Topics {
-		if t.Name == c.Topic && t.ErrorCode == 0 {
-			return int(t.ReplicationFactor), nil
+	for _, t := range m.(*kmsg.CreateTopicsResponse).Topics {
+		if t.Topic == c.Topic && t.ErrorCode == 0 {
+			return max(0, int(t.ReplicationFactor)), nil
 		}
 	}
 	return 0, nil
 }
 
-// rehearsal is a request to create topics that is only validated. kafka-go's own request would wait for ever until they
-// exist.
-type rehearsal struct {
-	request createtopics.Request
-	version int16
-}
-
-// rehearsed is the broker's answer.
-type rehearsed struct{ response createtopics.Response }
-
-var (
-	_ protocol.BrokerMessage = (*rehearsal)(nil)
-	_ protocol.RawExchanger  = (*rehearsal)(nil)
+const (
+	// firstCreate is the first version of a request to create topics that can be only validated, and lastCreate the
+	// first one whose answer has the replicas (Kafka 2.4).
+	firstCreate, lastCreate = 1, 5
+	// timeout is how long a broker may take, in milliseconds.
+	timeout = 10_000
 )
 
-func (*rehearsal) ApiKey() protocol.ApiKey { return protocol.CreateTopics }
-func (*rehearsed) ApiKey() protocol.ApiKey { return protocol.CreateTopics }
-
-// Broker routes the request to the controller.
-func (r *rehearsal) Broker(cluster protocol.Cluster) (protocol.Broker, error) {
-	return r.request.Broker(cluster)
-}
-
-// Required always takes over the exchange.
-func (r *rehearsal) Required(versions map[protocol.ApiKey]int16) bool {
-	r.version = versions[protocol.CreateTopics]
-	return true
-}
-
-// RawExchange writes the request and reads the answer. Before version 5 (Kafka 2.4) the answer does not hold the
-// replicas.
-func (r *rehearsal) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
-	const correlation = 1 // a connection carries one request at a time
-	if err := protocol.WriteRequest(rw, r.version, correlation, "", &r.request); err != nil {
-		return nil, err
-	}
-	_, m, err := protocol.ReadResponse(rw, protocol.CreateTopics, r.version)
-	if err != nil {
-		return nil, err
-	}
-	return &rehearsed{*m.(*createtopics.Response)}, nil
-}
+func controller(c protocol.Cluster) (protocol.Broker, error) { return c.Brokers[c.Controller], nil }
 
 // survives checks that records of the app's own topics can be acknowledged at all. The warnings say that the loss of
 // one broker may lose an acknowledged record. Then this version did not create the topic, and changing it is up to the
