@@ -195,6 +195,14 @@ func (f *SoFar) Series() []record.Series {
 	return append([]record.Series{f.charged(f.Drawn(), f.Cost().Items)}, f.Computed()...)
 }
 
+// About says that bands follow from the histogram.
+func (f *SoFar) About() About {
+	about := f.Total.About()
+	about.Noise.Basis = fmt.Sprintf("the bands of a distribution so far with ε %s in each %s", f.Query.Epsilon,
+		f.Calendar.Unit.Noun())
+	return about
+}
+
 // Computed describes the figures that are computed from the histogram.
 func (f *SoFar) Computed() (all []record.Series) {
 	for _, of := range f.Figures {

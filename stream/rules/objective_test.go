@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"io"
 	"math"
 	random "math/rand/v2"
 	"os"
@@ -15,12 +14,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/windows/period"
 )
 
-// minutes have an objective with a histogram of its own, of three buckets: up to 800, up to 60000, and above.
-const minutes = `version: 1
+// shopFile has windows of a minute, and an objective with a histogram of its own, of three buckets: up to 800, up to 60000, and above.
+const shopFile = `version: 1
 streams:
   - name: shop
     input: {topic: shop.events, user: u, value: ms, time: t}
@@ -38,11 +36,7 @@ streams:
 
 func shop(t *testing.T, edits ...string) *config.Stream {
 	t.Helper()
-	f, err := parse.File("shop.yaml", []byte(strings.NewReplacer(edits...).Replace(minutes)), os.LookupEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f.Streams[0]
+	return parsed(t, strings.NewReplacer(edits...).Replace(shopFile))[0]
 }
 
 var slow = Objective{"shop", "slow", decimal.RequireFromString("0.05")}
@@ -54,45 +48,6 @@ func written(t *testing.T, s *config.Stream, objectives ...Objective) string {
 		t.Fatal(err)
 	}
 	return b.String()
-}
-
-func TestObjectivesThatHaveNoAlerts(t *testing.T) {
-	for _, c := range []struct{ stream, release, want string }{
-		{"shop", "free", "--slo shop/free: free has no objective; add one to it in the streams file, for example " +
-			"objective: 0.999"},
-		{"shop", "users", `--slo shop/users: stream shop has no objective "users"; it has slow`},
-		{"web", "slow", `--slo web/slow: there is no stream "web" in the files`},
-	} {
-		_, err := Write(io.Discard, []*config.Stream{shop(t)}, Wanted{Objectives: []Objective{{c.stream, c.release,
-			slow.FalsePages}}})
-		if err == nil || err.Error() != c.want {
-			t.Errorf("got %v; want %s", err, c.want)
-		}
-	}
-	_, err := Write(io.Discard, parsed(t), Wanted{Objectives: []Objective{{"web", "slow", slow.FalsePages}}})
-	if want := "--slo web/slow: stream web has no objective; want a release of statistic: share, from a histogram, " +
-		"with an objective"; err == nil || err.Error() != want {
-		t.Errorf("got %v; want %s", err, want)
-	}
-}
-
-// Long windows and generous objectives leave some alerts out, and the file says which and why.
-func TestAlertsThatAreLeftOut(t *testing.T) {
-	for _, c := range []struct{ old, new, want string }{
-		{"size: 1m", "size: 1h",
-			"# shop/slow has no alert on a burn of 14.4 over 1h: it has fewer than 4 windows of 1h.\n"},
-		{"objective: 0.999", "objective: 0.8",
-			"# shop/slow has no alert on a burn of 14.4 over 1h: if all users were bad, it would be 5 times as many " +
-				"as allowed.\n"},
-	} {
-		if got := written(t, shop(t, c.old, c.new), slow); !strings.Contains(got, c.want) {
-			t.Errorf("%q is not in\n%s", c.want, got)
-		}
-	}
-	const want = "# shop/slow has an objective: --slo shop/slow adds its alerts.\n"
-	if got := written(t, shop(t)); !strings.Contains(got, want) {
-		t.Errorf("%q is not in\n%s", want, got)
-	}
 }
 
 // The fewer false pages there may be, and the more groups there are, the larger the margin is. Sums over more windows

@@ -82,8 +82,8 @@ func Write(w io.Writer, streams []*config.Stream, want Wanted) (warnings []strin
 		"# every %s. All processes of an app need the same job label.\n",
 		promDuration(min(max(shortest/4, time.Second), time.Minute)))
 	if !alerts {
-		text += "# There is no alert without a threshold or a watch: --above STREAM/RELEASE=VALUE or --below " +
-			"STREAM/RELEASE=VALUE adds one, and --behind STREAM/RELEASE=7d for\n# a running total or a number of active " +
+		text += "# There is no alert without a threshold or a watch: --above STREAM/RELEASE=VALUE or --below\n" +
+			"# STREAM/RELEASE=VALUE adds one, and --behind STREAM/RELEASE=7d for a running total or a number of active " +
 			"users.\n"
 	}
 	for _, line := range append(omitted, unwanted(streams, want.Objectives)...) {
@@ -109,8 +109,8 @@ func known(streams []*config.Stream, want Wanted) error {
 	for _, s := range streams {
 		delete(asked, s.Name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(asked)) {
-		return fmt.Errorf("%s: there is no stream %q in the files", asked[name], name)
+	if names := slices.Sorted(maps.Keys(asked)); len(names) > 0 {
+		return fmt.Errorf("%s: there is no stream %q in the files", asked[names[0]], names[0])
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func alert(s *config.Stream, t Threshold) (_ rule, warning string, _ error) {
 	if !ok {
 		return rule{}, "", fmt.Errorf("%s: nothing public bounds the error of this %s, so its noise cannot be told "+
 			"from news; want a figure that has a band: a count, a mean, a sum, a quantile with an interval, or an "+
-			"adaptive quantile in a stream that also counts its users", t, r.Query.Statistic)
+			"adaptive quantile in a stream that also counts its users", t, r.Query.Statistic.Each())
 	}
 	series := r.Series()[place]
 	if err := reachable(s, t, mechanisms.Statistic(series.Statistic), b); err != nil {
