@@ -46,10 +46,10 @@ func (s *Service) rows(state *control.State, editions []config.Edition, keeps cl
 				CheckpointEvery: cmp.Or(s.CheckpointEvery, checkpointEvery),
 				// it may double for a moment
 				PartBytes: s.share(editions, place), MergeBytes: max(s.share(editions, place)/2, leastMerge),
-				NoteBytes: 2 * s.share(editions, place),
-				Remembers: s.Remembers,
-				State:     &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: names.State()},
-				Drawn:     s.client(env, fetch.Options{Aborted: true}), Group: g}
+				NoteBytes:   2 * s.share(editions, place),
+				Remembers:   s.Remembers,
+				State:       &progress.Log{Client: s.Conn.Client, Fetch: env.Fetch, Topic: names.State()},
+				Uncommitted: s.client(env, fetch.Options{Aborted: true}), Group: g}
 		}},
 		{Publish, []string{names.Ledger()}, func(env stage.Env, g group.Config) worker {
 			return &publish.Publish{Env: env, Group: g, Sink: publish.Topics(s.Registrar)}

@@ -316,9 +316,9 @@ func (b *Books) Latest(stream string) (Entry, bool) {
 	return s.latest, true
 }
 
-// Open lists the instances of a budget that have not ended, sorted by stream, name and number. The caller must not
-// change the list, which is valid until an entry is added.
-func (b *Books) Open(budget string) []Open { return b.lasting.going[budget] }
+// OpenInstances lists the instances of a budget that have not ended, sorted by stream, name and number. The caller must
+// not change the list, which is valid until an entry is added.
+func (b *Books) OpenInstances(budget string) []OpenInstance { return b.lasting.going[budget] }
 
 // Paid returns what a budget has paid for a stream, and what others had paid before it.
 func (b *Books) Paid(name, stream string) PaidElsewhere {

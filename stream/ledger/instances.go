@@ -17,13 +17,13 @@ type instances struct {
 	// of lists the instances of each continual figure, in the order of their numbers.
 	of map[continualName][]*instance
 	// going lists those that are not over, by budget: a search of all that there ever were would take ever longer.
-	going map[string][]Open
+	going map[string][]OpenInstance
 	// withheld are the continual figures of which the last entry could arm no instance. Only reports need it.
 	withheld map[continualName]bool
 }
 
 func newInstances() instances {
-	return instances{of: map[continualName][]*instance{}, going: map[string][]Open{},
+	return instances{of: map[continualName][]*instance{}, going: map[string][]OpenInstance{},
 		withheld: map[continualName]bool{}}
 }
 
@@ -49,14 +49,14 @@ func (a *instance) held(name continualName, number int64) budget.Held {
 	return h
 }
 
-// Open is an instance that has not ended.
-type Open struct {
+// OpenInstance is an instance that has not ended.
+type OpenInstance struct {
 	Instance
 	Definition string
 	Sealed     []byte
 }
 
-func (o Open) compare(i Instance) int {
+func (o OpenInstance) compare(i Instance) int {
 	return cmp.Or(cmp.Compare(o.Stream, i.Stream), cmp.Compare(o.Name, i.Name), cmp.Compare(o.Number, i.Number))
 }
 
@@ -257,8 +257,8 @@ func (in instances) arm(account *budget.Account, name continualName, a *instance
 	in.of[name] = append(in.of[name], a)
 	number := int64(len(in.of[name]))
 	if !a.Over {
-		one := Open{name.instance(number), a.Definition, a.Sealed}
-		at, _ := slices.BinarySearchFunc(in.going[name.budget], one.Instance, Open.compare)
+		one := OpenInstance{name.instance(number), a.Definition, a.Sealed}
+		at, _ := slices.BinarySearchFunc(in.going[name.budget], one.Instance, OpenInstance.compare)
 		in.going[name.budget] = slices.Insert(in.going[name.budget], at, one)
 	}
 	if a.Leafwise {
@@ -274,7 +274,7 @@ func (in instances) end(account *budget.Account, name continualName, number int6
 		return fmt.Errorf("instance %s ends, but it is not armed", name.instance(number))
 	}
 	a.Over, a.Sealed, a.Total, a.Active = true, nil, nil, nil
-	if at, found := slices.BinarySearchFunc(in.going[name.budget], name.instance(number), Open.compare); found {
+	if at, found := slices.BinarySearchFunc(in.going[name.budget], name.instance(number), OpenInstance.compare); found {
 		if in.going[name.budget] = slices.Delete(in.going[name.budget], at, at+1); len(in.going[name.budget]) == 0 {
 			delete(in.going, name.budget)
 		}

@@ -131,7 +131,7 @@ func TestCheckpointsHoldWatches(t *testing.T) {
 		if a, b := ledgertest.Checkpoint(t, restored), ledgertest.Checkpoint(t, whole); !bytes.Equal(a, b) {
 			t.Fatalf("from the checkpoint after %d entries:\n%s\nfrom the first:\n%s", n, a, b)
 		}
-		if diff := cmp.Diff(whole.Books.Open("b"), restored.Books.Open("b")); diff != "" {
+		if diff := cmp.Diff(whole.Books.OpenInstances("b"), restored.Books.OpenInstances("b")); diff != "" {
 			t.Fatal(diff)
 		}
 		// What the next window arms and repeats is the same, too.

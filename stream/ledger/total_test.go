@@ -214,7 +214,7 @@ func TestAPeriodThatWasMissed(t *testing.T) {
 	if s := e.Continual[0]; !s.Arms || s.Instance != 2 || s.Total.Leaf != 1 {
 		t.Errorf("%+v", s)
 	}
-	if open := books.Open("b"); len(open) != 1 || open[0].Number != 2 {
+	if open := books.OpenInstances("b"); len(open) != 1 || open[0].Number != 2 {
 		t.Errorf("%+v are open", open)
 	}
 }

@@ -49,7 +49,7 @@ func (cs *charges) read(ctx context.Context) (decide.Charges, map[int]*ledger.St
 			return decide.Charges{}, nil, err
 		}
 	}
-	aborted, err := cs.readPartition(ctx, cs.own, cs.Drawn)
+	aborted, err := cs.readPartition(ctx, cs.own, cs.Uncommitted)
 	return decide.Charges{State: cs.own.state, Covered: cs.own.covered, Size: cs.own.size, Grown: cs.own.grown,
 		Aborted: aborted}, others, err
 }
@@ -81,7 +81,7 @@ func (cs *charges) other(ctx context.Context, number int) (*ledger.State, error)
 //   - Entries hold the sums that follow from them. `louver audit` recomputes all of them, and the checkpoints.
 //
 // Checkpoints need no more trust than the ledger: both topics belong to the app, with the same rights.
-func (cs *charges) readPartition(ctx context.Context, p *partition, client *fetch.Client) ([]decide.Drawn, error) {
+func (cs *charges) readPartition(ctx context.Context, p *partition, client *fetch.Client) ([]decide.Encoded, error) {
 	if err := cs.whole(ctx, p.number); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (cs *charges) readPartition(ctx context.Context, p *partition, client *fetc
 	}
 	p.size, p.pieces = int64(len(text.Text)), text.Pieces
 	where := zap.String("ledger", fmt.Sprintf("%s/%d", cs.Names.Ledger(), p.number))
-	var aborted []decide.Drawn
+	var aborted []decide.Encoded
 	read := func(f *ledger.State) (err error) {
 		p.state, p.covered, p.grown = f, f.Entries(), 0
 		aborted, err = cs.readState(ctx, p, client)
@@ -110,7 +110,7 @@ func (cs *charges) readPartition(ctx context.Context, p *partition, client *fetc
 }
 
 // readState reads a partition to its end into a state that has just begun.
-func (cs *charges) readState(ctx context.Context, p *partition, client *fetch.Client) ([]decide.Drawn, error) {
+func (cs *charges) readState(ctx context.Context, p *partition, client *fetch.Client) ([]decide.Encoded, error) {
 	if p == cs.own {
 		for _, c := range cs.continued {
 			for _, old := range c.Budgets {
@@ -127,11 +127,12 @@ func (cs *charges) readState(ctx context.Context, p *partition, client *fetch.Cl
 }
 
 // readOn reads a partition to its end.
-func (cs *charges) readOn(ctx context.Context, p *partition, client *fetch.Client) (aborted []decide.Drawn, err error) {
+func (cs *charges) readOn(ctx context.Context, p *partition, client *fetch.Client) (aborted []decide.Encoded,
+	err error) {
 	of := log.Partition{Topic: cs.Names.Ledger(), Number: p.number}
 	p.next, err = client.ReadAll(ctx, of.Topic, p.number, p.next, of.Decoded(func(e ledger.Entry, r *fetch.Record) error {
 		if r.Aborted {
-			aborted = append(aborted, decide.Drawn{Entry: e, Value: slices.Clone(r.Value)})
+			aborted = append(aborted, decide.Encoded{Entry: e, Value: slices.Clone(r.Value)})
 			return nil
 		}
 		p.grown += int64(len(r.Value))

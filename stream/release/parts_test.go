@@ -57,7 +57,7 @@ func opened(t testing.TB, text string, partBytes int64) (*session, config.Editio
 	if err != nil {
 		t.Fatal(err)
 	}
-	core.Opened(nil)
+	core.Restored(nil)
 	return &session{worker: w, core: core, parts: &parts{worker: w, core: core}}, of
 }
 

@@ -42,8 +42,8 @@ type Release struct {
 	Lineage func(budget string) []string
 	// Place returns the partition for a budget's windows, in the partials and in the ledger.
 	Place func(budget string) int
-	// Drawn reads the ledger with the records of aborted transactions.
-	Drawn *fetch.Client
+	// Uncommitted reads the ledger with the records of aborted transactions.
+	Uncommitted *fetch.Client
 	// State holds the snapshots of trackers, in the partitions of their budgets. It is needed if any stream has
 	// max_windows or a running total.
 	State *progress.Log

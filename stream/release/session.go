@@ -118,8 +118,8 @@ func (s *session) do(ctx context.Context, do decide.Action) error {
 			s.core.Read(number, state)
 		}
 		return nil
-	case decide.Open:
-		return s.open(ctx, do.Snapshots)
+	case decide.Restore:
+		return s.restore(ctx, do.Snapshots)
 	case decide.Again:
 		return s.parts.again(ctx, do.Parts)
 	case decide.Commit:
@@ -128,9 +128,9 @@ func (s *session) do(ctx context.Context, do decide.Action) error {
 	return s.poll(ctx)
 }
 
-// open begins to read the parts at the offset that the last session recorded, and gives the core the snapshots under
+// restore begins to read the parts at the offset that the last session recorded, and gives the core the snapshots under
 // some keys.
-func (s *session) open(ctx context.Context, keys []string) error {
+func (s *session) restore(ctx context.Context, keys []string) error {
 	var before progressRecord
 	if _, err := s.Progress.Read(ctx, s.progressKey(), &before); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (s *session) open(ctx context.Context, keys []string) error {
 	if err != nil {
 		return err
 	}
-	s.core.Opened(snapshots, before.Saved, deleted.Saved)
+	s.core.Restored(snapshots, before.Saved, deleted.Saved)
 	if err := s.parts.identify(ctx); err != nil {
 		return err
 	}

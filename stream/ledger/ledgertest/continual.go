@@ -144,7 +144,7 @@ func Watchful(t *rapid.T, n int) *Partition {
 			e.Continual = append(e.Continual, Change(definition, "0.2", "0.1", 3))
 		}
 		e.Continual[0].Last = rapid.IntRange(0, 30).Draw(t, "last") == 0
-		for _, o := range live.Open("b") {
+		for _, o := range live.OpenInstances("b") {
 			stale := o.Stream == stream && (o.Name == "slow" || o.Name == "today" || o.Name == "spread" || stream == "c") &&
 				o.Definition != definition
 			if lost := rapid.IntRange(0, 20).Draw(t, "unreadable") == 0; stale || lost {

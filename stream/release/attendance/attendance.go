@@ -45,10 +45,10 @@ func (a *Attendance) Keys() (keys []string) {
 	return keys
 }
 
-// Open makes the trackers once the books have all entries, each from its snapshot if there is one that fits. Then it
+// Restore makes the trackers once the books have all entries, each from its snapshot if there is one that fits. Then it
 // has the gathering collect the parts that are needed from there on. saved are what earlier sessions recorded
 // ([Attendance.Saved]). unfit says why snapshots are left out, by their keys.
-func (a *Attendance) Open(snapshots map[string][]byte, saved ...map[string]int64) (unfit map[string]error) {
+func (a *Attendance) Restore(snapshots map[string][]byte, saved ...map[string]int64) (unfit map[string]error) {
 	a.makeTrackers()
 	unfit = map[string]error{}
 	for _, c := range a.trackers {

@@ -41,7 +41,7 @@ func TestEveryValueSaysItsBasis(t *testing.T) {
 		"part": record.OfHistogram, "few": record.OfHistogram, "users": record.OfNoise}
 	d := newDecider(t, p, zap.NewNop())
 	seen := map[string]map[record.Basis]bool{"p50": {}, "p90": {}}
-	w := p.schedule.First()
+	w := p.Schedule.First()
 	for range 12 {
 		d.give(w, append(users(1000, 0, 200), users(1, 1, 200)...), 0)
 		e := d.decide(w)
@@ -73,7 +73,7 @@ func TestEveryValueSaysItsBasis(t *testing.T) {
 				t.Errorf("%s of hardly anybody has the basis %s", r.Name, v.Band.Basis)
 			}
 		}
-		w, _ = p.schedule.Next(w)
+		w, _ = p.Schedule.Next(w)
 	}
 	for name, bases := range seen {
 		if len(bases) != 2 || !bases[record.OfShape] || !bases[record.OfScatter] {
@@ -87,7 +87,7 @@ func TestEveryValueSaysItsBasis(t *testing.T) {
 func TestExpectedUsersMakeNothingUseful(t *testing.T) {
 	p := programOf(t, twoGroups("lower: -1000, upper: 1000, step: 1", everyKind+"    expected_users: 10000\n"))
 	d := newDecider(t, p, zap.NewNop())
-	w := p.schedule.First()
+	w := p.Schedule.First()
 	for range 60 {
 		d.give(w, users(3, 0, 200), 0)
 		e := d.decide(w)
@@ -98,7 +98,7 @@ func TestExpectedUsersMakeNothingUseful(t *testing.T) {
 				}
 			}
 		}
-		w, _ = p.schedule.Next(w)
+		w, _ = p.Schedule.Next(w)
 	}
 }
 
@@ -113,7 +113,7 @@ func BenchmarkFigure(b *testing.B) {
 	for i := range int64(500) {
 		points = append(points, windows.Point{Index: 50 + i/2 + i*i/400, Count: 2})
 	}
-	sample, count := mechanisms.NewSample(p.stream.Grid, points), int64(1000)
+	sample, count := mechanisms.NewSample(p.Stream.Grid, points), int64(1000)
 	d, random, values := p.draws[0], buffered(p.random), make([]ledger.Value, 1)
 	f, err := mechanisms.NewFilter(d.query)
 	if err != nil {
@@ -127,7 +127,7 @@ func BenchmarkFigure(b *testing.B) {
 			b.Fatal(err)
 		}
 		d.fill(values, drawn, public.Users)
-		d.learnt(&values[0], drawn.Values[0].Number, f, public.Users)
+		d.refine(&values[0], drawn.Values[0].Number, f, public.Users)
 		f.Predict()
 	}
 	if values[0].Band == nil || values[0].Band.Low == nil {

@@ -21,7 +21,7 @@ func BenchmarkWatchesOfOneBudget(b *testing.B) {
 			var all []*program
 			for i := range streams {
 				p := programOf(b, text)
-				p.stream.Name = fmt.Sprintf("s%d", i)
+				p.Stream.Name = fmt.Sprintf("s%d", i)
 				all = append(all, p)
 			}
 			d.goesOn(nil, nil, all...)
@@ -55,7 +55,7 @@ func arm(b *testing.B, s *Core, p *program, w windows.Window) {
 	}
 	samples := make([]*mechanisms.Sample, len(e.Groups))
 	for g := range samples {
-		samples[g] = mechanisms.NewSample(p.stream.Grid, []windows.Point{{Index: 1, Count: 1000}})
+		samples[g] = mechanisms.NewSample(p.Stream.Grid, []windows.Point{{Index: 1, Count: 1000}})
 	}
 	for i := range e.Continual {
 		if err := s.watches.lookOnce(p.continual[i], &e, &e.Continual[i], instance{}, samples, p.random); err != nil ||

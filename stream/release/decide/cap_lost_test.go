@@ -60,7 +60,7 @@ func (c *capWorld) opened(t testing.TB, snapshot []byte) (*attendance.Attendance
 	if err := d.take(c.p); err != nil {
 		t.Fatal(err)
 	}
-	return d.attendance, d.attendance.Open(map[string][]byte{c.key(): snapshot})[c.key()]
+	return d.attendance, d.attendance.Restore(map[string][]byte{c.key(): snapshot})[c.key()]
 }
 
 // activeNow has a number of active users, in place of the totals.
@@ -109,7 +109,7 @@ func TestSnapshotsOfActiveUsers(t *testing.T) {
 		if err := fresh.take(p); err != nil {
 			t.Fatal(err)
 		}
-		err := fresh.attendance.Open(map[string][]byte{key: row.text})[key]
+		err := fresh.attendance.Restore(map[string][]byte{key: row.text})[key]
 		known := fresh.attendance.Saved()[key]
 		if row.why == "" && (err != nil || known != end) ||
 			row.why != "" && (err == nil || !strings.Contains(err.Error(), row.why) || known != before) {
@@ -132,7 +132,7 @@ func FuzzSnapshot(f *testing.F) {
 		}
 	}
 	// Sessions that know all windows of the ledger, and all but the last.
-	edition := config.Edition{Stream: p.stream, Number: p.epoch, Schedule: p.schedule}
+	edition := p.Edition
 	books := func(entries [][]byte) func(text []byte) (*attendance.Attendance, error) {
 		all := ledger.NewBooks()
 		for _, value := range entries {
@@ -142,7 +142,7 @@ func FuzzSnapshot(f *testing.F) {
 		}
 		return func(text []byte) (*attendance.Attendance, error) {
 			a := attendance.New([]config.Edition{edition}, nil, all, windows.NewGathering(1<<30))
-			return a, a.Open(map[string][]byte{c.key(): text})[c.key()]
+			return a, a.Restore(map[string][]byte{c.key(): text})[c.key()]
 		}
 	}
 	earlier, later := books(c.ledger[:len(c.ledger)-1]), books(c.ledger)

@@ -79,7 +79,7 @@ func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
 	var whole *windows.Cap
 	era := int64(-1)
 	counted := [capUsers][]time.Time{} // the ends of the periods in which each user has counted
-	row := config.All[*config.Discovery](c.p.stream)[0]
+	row := config.All[*config.Discovery](c.p.Stream)[0]
 	for _, value := range c.ledger {
 		e := c.decode(real, value)
 		w := windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}
@@ -105,7 +105,7 @@ func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
 		var got, want []string
 		for u := range capUsers {
 			came, named := false, false
-			for start := w.Start; start < w.End; start += int64(c.p.schedule.Every) {
+			for start := w.Start; start < w.End; start += int64(c.p.Schedule.Every) {
 				came = came || c.came[start][u]
 				named = named || c.came[start][u] && !c.hidden[start][u]
 			}
@@ -133,7 +133,7 @@ func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
 					n++
 				}
 			}
-			if lost := cost.Of(c.p.stream.Budget.Limit, budget.Times(row.Cost().Items, n)).Epsilon; n > 0 &&
+			if lost := cost.Of(c.p.Stream.Budget.Limit, budget.Times(row.Cost().Items, n)).Epsilon; n > 0 &&
 				lost.GreaterThan(*e.Standing.BudgetSpent) {
 				t.Fatalf("%s: user %d has lost ε %s in the period, and ε %s is charged", e.Name(), u, lost,
 					e.Standing.BudgetSpent)

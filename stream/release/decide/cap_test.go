@@ -72,9 +72,9 @@ type capWorld struct {
 
 // next adds the part and the mark of the next slice, before which so many records of the input were lost.
 func (c *capWorld) next(came [capUsers]bool, lost int64) {
-	every := int64(c.p.schedule.Every)
+	every := int64(c.p.Schedule.Every)
 	if c.slice == (windows.Window{}) {
-		c.slice = windows.Window{Start: c.p.schedule.Start - every, End: c.p.schedule.Start}
+		c.slice = windows.Window{Start: c.p.Schedule.Start - every, End: c.p.Schedule.Start}
 	}
 	c.slice = windows.Window{Start: c.slice.End, End: c.slice.End + every}
 	c.came[c.slice.Start] = came
@@ -82,11 +82,11 @@ func (c *capWorld) next(came [capUsers]bool, lost int64) {
 		c.hidden = map[int64][capUsers]bool{}
 	}
 	c.hidden[c.slice.Start] = c.hides
-	bag := windows.NewBag(windows.BagSpec{Groups: c.p.stream.Groups, MaxGroups: 1, Policy: c.p.stream.Contribution,
-		Window: c.slice, Hasher: windows.NewHasher([16]byte{}), Open: c.p.stream.Found != nil})
+	bag := windows.NewBag(windows.BagSpec{Groups: c.p.Stream.Groups, MaxGroups: 1, Policy: c.p.Stream.Contribution,
+		Window: c.slice, Hasher: windows.NewHasher([16]byte{}), Open: c.p.Stream.Found != nil})
 	for u, here := range came {
 		switch {
-		case here && c.p.stream.Found != nil:
+		case here && c.p.Stream.Found != nil:
 			name := capName(u)
 			if c.hides[u] {
 				name = hiddenName
@@ -99,7 +99,7 @@ func (c *capWorld) next(came [capUsers]bool, lost int64) {
 		}
 	}
 	n := int64(len(c.came))
-	o := windows.Origin{Stream: c.p.stream.Name, Epoch: c.p.epoch, From: n, To: n + 1,
+	o := windows.Origin{Stream: c.p.Stream.Name, Epoch: c.p.Number, From: n, To: n + 1,
 		Attempt: [16]byte{byte(n), byte(n >> 8)}}
 	part := windows.Part{Origin: o, Slice: c.slice, Payload: bag.Seal()}
 	mark := windows.Mark{Origin: o, Partitions: max(1, c.inputs), Lost: lost, Slices: []int64{c.slice.Start},
@@ -129,7 +129,7 @@ func (c *capWorld) session(t testing.TB) *decider {
 	}
 	c.aborted = nil
 	for _, value := range c.ledger {
-		if err := d.learn(c.decode(t, value), value); err != nil {
+		if err := d.enter(c.decode(t, value), value); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -164,9 +164,9 @@ func (c *capWorld) decode(t testing.TB, value []byte) ledger.Entry {
 
 // key is that of the snapshots of the cap that is looked at.
 func (c *capWorld) key() string {
-	key := config.EditionKey(c.p.stream.Name, c.p.epoch)
+	key := config.EditionKey(c.p.Stream.Name, c.p.Number)
 	if c.row > 0 {
-		key = "row/" + config.All[*config.Discovery](c.p.stream)[c.row-1].Name + "/" + key
+		key = "row/" + config.All[*config.Discovery](c.p.Stream)[c.row-1].Name + "/" + key
 	}
 	return key
 }
@@ -205,19 +205,19 @@ func (c *capWorld) check(t rapid.TB, real testing.TB) (eras int) {
 	var whole *windows.Cap
 	era := int64(-1)
 	counted := [capUsers][]time.Time{} // the ends of the windows in which each user has counted
-	next, _ := c.p.schedule.After(0)
+	next, _ := c.p.Schedule.After(0)
 	for _, value := range c.ledger {
 		e := c.decode(real, value)
 		w := windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}
 		if w != next {
 			t.Fatalf("window %v, want %v", w, next)
 		}
-		next, _ = c.p.schedule.Next(w)
+		next, _ = c.p.Schedule.Next(w)
 		if e.Cap.Era != era {
-			if e.Cap.Era != e.WindowStart.Unix() || e.Cap != c.p.stream.Cap(e.Cap.Era) {
+			if e.Cap.Era != e.WindowStart.Unix() || e.Cap != c.p.Stream.Cap(e.Cap.Era) {
 				t.Fatalf("a window that starts at %d has the cap %+v", e.WindowStart.Unix(), e.Cap)
 			}
-			whole, era = windows.NewCap(c.p.stream.MaxWindows.By), e.Cap.Era
+			whole, era = windows.NewCap(c.p.Stream.MaxWindows.By), e.Cap.Era
 			eras++
 		}
 		if err := whole.Begin(w); err != nil {
@@ -225,7 +225,7 @@ func (c *capWorld) check(t rapid.TB, real testing.TB) (eras int) {
 		}
 		for u := range capUsers {
 			came := false
-			for start := w.Start; start < w.End; start += int64(c.p.schedule.Every) {
+			for start := w.Start; start < w.End; start += int64(c.p.Schedule.Every) {
 				came = came || c.came[start][u]
 			}
 			want := "0"
@@ -249,7 +249,7 @@ func (c *capWorld) check(t rapid.TB, real testing.TB) (eras int) {
 					n++
 				}
 			}
-			if lost := cost.Of(c.p.stream.Budget.Limit, budget.Times(c.p.stream.Price(), n)).Epsilon; n > 0 &&
+			if lost := cost.Of(c.p.Stream.Budget.Limit, budget.Times(c.p.Stream.Price(), n)).Epsilon; n > 0 &&
 				lost.GreaterThan(*e.Standing.BudgetSpent) {
 				t.Fatalf("window %v: user %d has lost ε %s in the period, and ε %s is charged", e.WindowStart, u, lost,
 					e.Standing.BudgetSpent)

@@ -47,20 +47,20 @@ type Config struct {
 // A Timer is told when the draw of a statistic begins. What it returns is called at the end.
 type Timer func(statistic string) (done func())
 
-// An Action is what the caller does before it asks for the next one: a Read, Open, Again, Commit or Poll.
+// An Action is what the caller does before it asks for the next one: a Read, Restore, Again, Commit or Poll.
 type Action any
 
 type (
 	// Read asks for other partitions of the ledger, read to their ends: [Core.Read] for each.
 	Read struct{ Partitions []int }
-	// Open asks for the last snapshots under some keys, and for the progress of the last session: [Core.Opened].
-	Open struct{ Snapshots []string }
+	// Restore asks for the last snapshots under some keys, and for the progress of the last session: [Core.Restored].
+	Restore struct{ Snapshots []string }
 	// Again asks for parts that were read before, one after another: [Core.Part] for each.
 	Again struct{ Parts []*windows.Held }
 	// Commit asks for a transaction of entries, a checkpoint of the ledger before them, and snapshots:
 	// [Core.Committed]. If it fails, the session ends, and the Core with it.
 	Commit struct {
-		Entries    []Drawn
+		Entries    []Encoded
 		Checkpoint []byte // nil if none is due
 		Snapshots  []attendance.Snapshot
 	}
@@ -68,8 +68,8 @@ type (
 	Poll struct{}
 )
 
-// Drawn is an entry, and its value in the ledger.
-type Drawn struct {
+// Encoded is an entry, and its value in the ledger.
+type Encoded struct {
 	Entry ledger.Entry
 	Value []byte
 }
@@ -81,7 +81,7 @@ type Charges struct {
 	// since.
 	Covered, Size, Grown int64
 	// Aborted are entries that were drawn and not committed.
-	Aborted []Drawn
+	Aborted []Encoded
 }
 
 // Core decides what becomes of the windows of a partition, in one session. See the package. It is not safe for
@@ -105,7 +105,7 @@ type Core struct {
 	priors     []*prior // of the programs
 	last       mergedParts
 
-	opened   bool
+	restored bool
 	behind   bool      // trackers may have to go through decided windows again
 	queue    []string  // the budgets that may have something due
 	turns    []turn    // what is next of the streams of the first budget; nil if it is not known
@@ -152,9 +152,9 @@ func (c *Core) take(here ...*program) (err error) {
 	c.programs, c.editions, c.budgets, c.priors = here, map[string][]*program{}, nil, nil
 	var editions []config.Edition
 	for _, p := range here {
-		c.editions[p.stream.Name] = append(c.editions[p.stream.Name], p)
-		c.budgets = append(c.budgets, p.stream.Budget.Name)
-		editions = append(editions, config.Edition{Stream: p.stream, Number: p.epoch, Schedule: p.schedule})
+		c.editions[p.Stream.Name] = append(c.editions[p.Stream.Name], p)
+		c.budgets = append(c.budgets, p.Stream.Budget.Name)
+		editions = append(editions, p.Edition)
 		c.priors = append(c.priors, newPrior(p))
 	}
 	slices.Sort(c.budgets)
@@ -182,8 +182,8 @@ func (c *Core) Next(now time.Time) (do Action, err error) {
 			err = c.finish()
 		case len(c.own.Aborted) > 0: // a second draw would be a loss that nobody is charged for
 			do, err = c.adopt()
-		case !c.opened:
-			do = Open{c.attendance.Keys()}
+		case !c.restored:
+			do = Restore{c.attendance.Keys()}
 		case c.batch.full():
 			do = c.commit()
 			c.queue, c.turns = append(c.queue[1:], c.queue[0]), nil // the others take their turns
@@ -274,7 +274,7 @@ func (c *Core) adopt() (Action, error) {
 	if c.own.Books.Has(of.Entry) {
 		return nil, nil
 	}
-	if err := c.learn(of.Entry, of.Value); err != nil {
+	if err := c.enter(of.Entry, of.Value); err != nil {
 		return nil, err
 	}
 	c.batch.add(of)
@@ -288,11 +288,11 @@ func (c *Core) Read(partition int, state *ledger.State) {
 	c.fresh[partition] = true
 }
 
-// Opened gives the snapshots that there are, and what earlier sessions recorded with their progress and with the
+// Restored gives the snapshots that there are, and what earlier sessions recorded with their progress and with the
 // deletion of parts ([Core.Saved]). Parts have to be read from the recorded offset on.
-func (c *Core) Opened(snapshots map[string][]byte, saved ...map[string]int64) {
-	c.opened = true
-	for key, err := range c.attendance.Open(snapshots, saved...) {
+func (c *Core) Restored(snapshots map[string][]byte, saved ...map[string]int64) {
+	c.restored = true
+	for key, err := range c.attendance.Restore(snapshots, saved...) {
 		c.say(Line{Warn, "a snapshot of who has counted is left out: the parts of the last windows are read instead",
 			[]Field{{"snapshot", key}, {"error", err}}})
 	}
@@ -346,7 +346,7 @@ func (c *Core) Bytes() int64 {
 // figures is how many figures a window of each stream has that is decided here.
 func (c *Core) figures() (n int) {
 	for _, p := range c.programs {
-		n += len(p.draws) * p.stream.MostGroups()
+		n += len(p.draws) * p.Stream.MostGroups()
 	}
 	return n
 }
@@ -358,12 +358,12 @@ func (c *Core) EachOngoing(do func(stream, name string, users int)) { c.attendan
 func (c *Core) EachStream(do func(stream string, w windows.Window, s windows.Schedule, more bool)) {
 	waiting := map[string]bool{}
 	for _, p := range c.programs { // a stream's editions in order
-		if waiting[p.stream.Name] {
+		if waiting[p.Stream.Name] {
 			continue
 		}
 		w, more := p.lanes.Windows.Next()
-		waiting[p.stream.Name] = more
-		do(p.stream.Name, w, p.schedule, more)
+		waiting[p.Stream.Name] = more
+		do(p.Stream.Name, w, p.Schedule, more)
 	}
 }
 
@@ -376,7 +376,7 @@ const (
 
 // batch is what the next transaction commits.
 type batch struct {
-	drawn      []Drawn
+	drawn      []Encoded
 	adopted    bool // by an earlier session
 	bytes      int
 	checkpoint []byte
@@ -386,7 +386,7 @@ type batch struct {
 func (b *batch) empty() bool { return len(b.drawn) == 0 }
 func (b *batch) full() bool  { return len(b.drawn) == together || b.bytes >= togetherBytes }
 
-func (b *batch) add(of Drawn) {
+func (b *batch) add(of Encoded) {
 	b.drawn = append(b.drawn, of)
 	b.bytes += len(of.Value)
 }
@@ -419,9 +419,9 @@ func (c *Core) checkpoint() error {
 	return nil
 }
 
-// learn adds an entry that is about to be committed to the charges. Then it tells what the entry withholds. Until when
-// also depends on the entry itself: it may end instances.
-func (c *Core) learn(e ledger.Entry, value []byte) error {
+// enter adds an entry that is about to be committed to the books, and to what streams have published. Then it tells what
+// the entry withholds. Until when also depends on the entry itself: it may end instances.
+func (c *Core) enter(e ledger.Entry, value []byte) error {
 	c.own.Grown += int64(len(value))
 	if err := c.own.Add(e, value, -1); err != nil {
 		return fmt.Errorf("%w: %w", ledger.ErrUnreadable, err)

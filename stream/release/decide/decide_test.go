@@ -79,7 +79,7 @@ func (d *decider) session(cfg Config, state *ledger.State, programs ...*program)
 		d.t.Fatal(err)
 	}
 	d.Core = c
-	d.Opened(nil)
+	d.Restored(nil)
 }
 
 // goesOn has a session that knows the same ledger decide for some programs, from the next parts on. It finds snapshots,
@@ -92,7 +92,7 @@ func (d *decider) goesOn(snapshots map[string][]byte, saved map[string]int64, pr
 		d.t.Fatal(err)
 	}
 	d.watches.seal = seal
-	d.Opened(snapshots, saved)
+	d.Restored(snapshots, saved)
 	d.told()
 }
 
@@ -184,13 +184,13 @@ func (d *decider) record(t turn) ledger.Entry {
 func (d *decider) give(w windows.Window, records []contribution, lost int64) {
 	d.t.Helper()
 	p := d.programs[0]
-	bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: p.stream.MaxGroups,
-		Policy: p.stream.Contribution, Window: w, Hasher: d.Hasher})
+	bag := windows.NewBag(windows.BagSpec{Groups: p.Stream.Groups, MaxGroups: p.Stream.MaxGroups,
+		Policy: p.Stream.Contribution, Window: w, Hasher: d.Hasher})
 	for _, r := range records {
 		bag.Add(spread(r.user), r.group, w.Start, r.value)
 	}
 	// where the next one begins
-	o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, From: d.offset, To: d.offset + 3}
+	o := windows.Origin{Stream: p.Stream.Name, Epoch: p.Number, From: d.offset, To: d.offset + 3}
 	part := windows.Part{Origin: o, Slice: w, Payload: bag.Seal()}
 	mark := windows.Mark{Origin: o, Partitions: 2, Slices: []int64{w.Start}, After: w.Start, Through: w.End}
 	o.Partition = 1 // nobody is in there, and something may be lost
@@ -207,7 +207,7 @@ func (d *decider) give(w windows.Window, records []contribution, lost int64) {
 func (d *decider) windowTurn(w windows.Window) turn {
 	d.t.Helper()
 	p := d.programs[0]
-	if state := d.gather.State(p.stream.Name, p.epoch, w); !state.Ready {
+	if state := d.gather.State(p.Stream.Name, p.Number, w); !state.Ready {
 		d.t.Fatalf("the window still waits for partitions %v", state.Waiting)
 	}
 	return turn{lane: p.lanes.Windows, window: w}

@@ -80,7 +80,7 @@ func (c *Core) beginPeriod(d *decision) error {
 	if e.Reason != "" && d.lane.Cap == nil {
 		return nil
 	}
-	held := c.gather.All(p.stream.Name, p.epoch, d.window)
+	held := c.gather.All(p.Stream.Name, p.Number, d.window)
 	d.tally = c.notes.take(d.lane, d.window, held)
 	if d.tally.withheld = e.Reason != ""; !d.tally.withheld {
 		d.done = c.Timed(record.StatisticGroups)
@@ -123,7 +123,7 @@ func (c *Core) fed(d *decision, merged *windows.Merger, lost bool) error {
 	p, e := c.programs[d.lane.Place], &d.entry
 	// Where nothing is drawn, nothing lacks a part that could not be read.
 	e.Incomplete = e.Incomplete || lost && (e.Reason == "" || e.Looks())
-	c.tellClipped(p.stream, merged, len(e.Groups))
+	c.tellClipped(p.Stream, merged, len(e.Groups))
 	random := buffered(p.random)
 	for _, t := range d.looks {
 		if err := drawLeaf(t, e, random, c.Timed); err != nil {
@@ -133,12 +133,12 @@ func (c *Core) fed(d *decision, merged *windows.Merger, lost bool) error {
 	if err := c.watches.look(p, e, d.open, merged); err != nil || e.Reason != "" {
 		return err
 	}
-	learned := c.priors[d.lane.Place]
+	prior := c.priors[d.lane.Place]
 	var err error
-	if e.Prior, err = learned.upTo(d.window, e.GroupNames(), c.recent(e.Stream)); err != nil {
+	if e.Prior, err = prior.upTo(d.window, e.GroupNames(), c.recent(e.Stream)); err != nil {
 		return err
 	}
-	stopped, err := p.draw(e, merged, learned, c.Timed)
+	stopped, err := p.draw(e, merged, prior, c.Timed)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (c *Core) fed(d *decision, merged *windows.Merger, lost bool) error {
 			"error_95 and the quality noise; a larger epsilon or narrower bounds help",
 			[]Field{{"stream", e.Stream}, {"window_end", e.WindowEnd}, {"releases", stopped}}})
 	}
-	learned.smooth(e)
+	prior.smooth(e)
 	return nil
 }
 
@@ -185,8 +185,8 @@ func (c *Core) finish() error {
 	if err != nil {
 		return err
 	}
-	c.batch.add(Drawn{d.entry, value})
-	if err := c.learn(d.entry, value); err != nil {
+	c.batch.add(Encoded{d.entry, value})
+	if err := c.enter(d.entry, value); err != nil {
 		return err
 	}
 	for i, t := range c.turns {

@@ -8,7 +8,7 @@
 // [Core.Next] what to do, does that, tells the Core what came of it, and asks again:
 //
 //	Read     read other partitions of the ledger to their ends: Read for each
-//	Open     read the last snapshots and the progress: Opened
+//	Restore  read the last snapshots and the progress: Restored
 //	Again    read parts again that are not held in memory: Part for each
 //	Commit   commit a transaction: Committed. If that fails, the session ends, and the Core with it
 //	Poll     nothing is due: keep the progress, delete parts that nobody needs, and read new parts: Message or Lost

@@ -64,9 +64,9 @@ func (d draw) fill(values []ledger.Value, drawn mechanisms.Draw, users *mechanis
 	}
 }
 
-// learnt fills in what earlier values of the same series add to a drawn value: a smoothed value and a band, and the
+// refine fills in what earlier values of the same series add to a drawn value: a smoothed value and a band, and the
 // quality that follows.
-func (d draw) learnt(v *ledger.Value, x int64, f *mechanisms.Filter, users *mechanisms.NoisyCount) {
+func (d draw) refine(v *ledger.Value, x int64, f *mechanisms.Filter, users *mechanisms.NoisyCount) {
 	var released *int64
 	if users != nil {
 		released = &users.Value

@@ -114,8 +114,8 @@ streams:
 func firstWindow(t *testing.T, text string) ledger.Entry {
 	t.Helper()
 	p := programOf(t, text)
-	w := p.schedule.First()
-	spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: w,
+	w := p.Schedule.First()
+	spec := windows.BagSpec{Groups: p.Stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: w,
 		Hasher: windows.NewHasher([16]byte{})}
 	bag, merger := windows.NewBag(spec), windows.NewMerger(spec, 1<<20)
 	for i := range uint64(2000) {
@@ -126,11 +126,11 @@ func firstWindow(t *testing.T, text string) ledger.Entry {
 			t.Fatal(err)
 		}
 	}
-	entry, learned := p.entry("app", w), newPrior(p)
-	if _, err := learned.upTo(w, p.stream.Groups, nil); err != nil {
+	entry, prior := p.entry("app", w), newPrior(p)
+	if _, err := prior.upTo(w, p.Stream.Groups, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.draw(&entry, merger, learned, untimed); err != nil {
+	if _, err := p.draw(&entry, merger, prior, untimed); err != nil {
 		t.Fatal(err)
 	}
 	if err := entry.Compute(); err != nil {

@@ -45,12 +45,12 @@ func (c *Core) through(r *attendance.Round, groups []string, d *decision) error 
 		return err
 	}
 	p := c.programs[r.Lane.Place]
-	spec := windows.BagSpec{Groups: groups, MaxGroups: p.stream.MaxGroups, Policy: p.stream.Contribution,
-		Window: r.Window, Hasher: c.Hasher, Open: p.stream.Found != nil, Other: p.rules.Other != "" && len(groups) > 0,
-		Adding: p.stream.Adding()}
-	held := c.gather.Parts(p.stream.Name, p.epoch, r.Window)
+	spec := windows.BagSpec{Groups: groups, MaxGroups: p.Stream.MaxGroups, Policy: p.Stream.Contribution,
+		Window: r.Window, Hasher: c.Hasher, Open: p.Stream.Found != nil, Other: p.rules.Other != "" && len(groups) > 0,
+		Adding: p.Stream.Adding()}
+	held := c.gather.Parts(p.Stream.Name, p.Number, r.Window)
 	if r.Lane.Of != nil { // a period only asks who is there
-		held = c.gather.All(p.stream.Name, p.epoch, r.Window)
+		held = c.gather.All(p.Stream.Name, p.Number, r.Window)
 	}
 	if r.Empty() && c.last.of(spec, held) {
 		return c.fed(d, c.last.merged, false)
@@ -90,7 +90,7 @@ func (c *Core) feedOn() (Action, error) {
 	c.feeding = nil
 	lost := f.lost || len(f.bad) > 0
 	if f.merger != nil {
-		c.say(Merged{f.program.stream.Name, f.readings})
+		c.say(Merged{f.program.Stream.Name, f.readings})
 	}
 	if f.spec != nil && !lost {
 		c.last = mergedParts{*f.spec, written(f.held), f.merger}
@@ -109,7 +109,7 @@ func (c *Core) feedOn() (Action, error) {
 func (c *Core) wanted(f *feed) (some []*windows.Held) {
 	if f.tally == nil {
 		if some, f.absent = f.absent, nil; len(some) > 0 {
-			some = append(some, c.gather.Ahead(f.program.stream.Name, f.program.epoch, f.round.Window,
+			some = append(some, c.gather.Ahead(f.program.Stream.Name, f.program.Number, f.round.Window,
 				windows.Size(some))...)
 		}
 		return some
@@ -160,7 +160,7 @@ func (c *Core) add(f *feed, h *windows.Held, payload []byte) {
 
 // leave leaves out a part. The window is still released: the schedule is public.
 func (c *Core) leave(f *feed, h *windows.Held, why string, err error) {
-	c.say(Line{Error, why + " and is left out", []Field{{"stream", f.program.stream.Name}, {"partition", c.Partition},
+	c.say(Line{Error, why + " and is left out", []Field{{"stream", f.program.Stream.Name}, {"partition", c.Partition},
 		{"offset", h.Offsets[0]}, {"error", err}}})
 	if f.bad == nil {
 		f.bad = map[*windows.Held]bool{}

@@ -105,7 +105,7 @@ func TestFollowersTakeTheListOfTheirOwnDueTime(t *testing.T) {
 		d := deciding(t, editionOf(streams[0]), editionOf(streams[1]))
 		left := map[int]int64{} // the start of the next slice of each program
 		for i, p := range d.programs {
-			left[i] = p.schedule.Start
+			left[i] = p.Schedule.Start
 		}
 		var all []ledger.Entry
 		for len(left) > 0 {
@@ -115,8 +115,8 @@ func TestFollowersTakeTheListOfTheirOwnDueTime(t *testing.T) {
 				continue
 			}
 			p := d.programs[i]
-			w := windows.Window{Start: start, End: start + int64(p.schedule.Every)}
-			if left[i] = w.End; w.End == p.schedule.End {
+			w := windows.Window{Start: start, End: start + int64(p.Schedule.Every)}
+			if left[i] = w.End; w.End == p.Schedule.End {
 				delete(left, i)
 			}
 			// Some names in some hours: they come to the list, and leave it.
@@ -153,12 +153,12 @@ func TestFollowersTakeTheListOfTheirOwnDueTime(t *testing.T) {
 				early++
 			}
 		}
-		if n := int(24 * time.Hour / d.programs[0].schedule.Every); followed != n || len(lists) < 5 {
+		if n := int(24 * time.Hour / d.programs[0].Schedule.Every); followed != n || len(lists) < 5 {
 			t.Errorf("%+v: %d windows follow with %d lists, want %d windows and at least 5 lists", c, followed,
 				len(lists), n)
 		}
 		// A window that is due before the discovery of its hour has the list of the hour before.
-		if sooner := d.programs[0].schedule.Grace < d.programs[1].schedule.Grace; sooner != (early > 0) {
+		if sooner := d.programs[0].Schedule.Grace < d.programs[1].Schedule.Grace; sooner != (early > 0) {
 			t.Errorf("%+v: %d windows do not have the list of their hour", c, early)
 		}
 	}

@@ -382,11 +382,11 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 				p.draws[i].mechanism = counter{p.draws[i].mechanism}
 			}
 		}
-		for _, of := range config.All[config.Adder](p.stream) {
+		for _, of := range config.All[config.Adder](p.Stream) {
 			m := of.Adds().Mechanism
 			m.Strategy = scriptedTotal{m.Strategy, random, leaks}
 		}
-		for _, of := range config.All[*config.Active](p.stream) {
+		for _, of := range config.All[*config.Active](p.Stream) {
 			of.Mechanism.Active = scriptedActive{of.Mechanism.Active, random, leaks}
 		}
 		for i := range p.continual {
@@ -401,12 +401,12 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 		d := newDecider(t, p, zap.New(core), "old")
 		d.watches.seal = openSeal{}
 		d.paid = ledger.PaidElsewhere{"elsewhere": new(decimal.NewFromInt(3))}
-		w := p.schedule.First()
+		w := p.Schedule.First()
 		for i := range 8 {
 			d.give(w, sample(i), int64(i/7)) // something of the last one is lost
 			e := d.decide(w)
 			got.entry(t, e)
-			w, _ = p.schedule.Next(w)
+			w, _ = p.Schedule.Next(w)
 		}
 		for _, line := range lines.All() {
 			got.bytes = append(got.bytes, fmt.Sprint(line.Level, line.Message, line.ContextMap()))

@@ -12,25 +12,20 @@ import (
 // Measures recomputes the measures that adaptive draws learnt, from the definitions of the streams and the published
 // values. An audit uses it as its Learner. It is fastest if each stream's windows come in order. It is not safe for
 // concurrent use.
-type Measures struct{ priors map[definition]*prior }
-
-type definition struct {
-	stream string
-	epoch  uint32
-}
+type Measures struct{ priors map[string]*prior } // by the key of the edition
 
 // NewMeasures returns the measures of the streams of some editions.
 func NewMeasures(editions []config.Edition) *Measures {
-	m := &Measures{map[definition]*prior{}}
+	m := &Measures{map[string]*prior{}}
 	for _, e := range editions {
-		m.priors[definition{e.Stream.Name, e.Number}] = newPrior(newProgram(e))
+		m.priors[config.EditionKey(e.Stream.Name, e.Number)] = newPrior(newProgram(e))
 	}
 	return m
 }
 
 // Prior implements the Learner of package audit.
 func (m *Measures) Prior(e ledger.Entry, past []ledger.Past) (*ledger.Prior, error) {
-	p := m.priors[definition{e.Stream, e.Epoch}]
+	p := m.priors[config.EditionKey(e.Stream, e.Epoch)]
 	if p == nil {
 		return nil, nil
 	}
@@ -39,7 +34,7 @@ func (m *Measures) Prior(e ledger.Entry, past []ledger.Past) (*ledger.Prior, err
 
 // Unlike implements the Learner of package audit.
 func (m *Measures) Unlike(e ledger.Entry) string {
-	p := m.priors[definition{e.Stream, e.Epoch}]
+	p := m.priors[config.EditionKey(e.Stream, e.Epoch)]
 	if p == nil {
 		return ""
 	}

@@ -20,7 +20,7 @@ func TestAuditComparesWhatDrawsLearnt(t *testing.T) {
 	d := newDecider(t, p, zap.NewNop())
 	var values [][]byte
 	var key []byte
-	w := p.schedule.First()
+	w := p.Schedule.First()
 	for range 20 {
 		d.give(w, users(200, 0, 90), 0)
 		e := d.decide(w)
@@ -29,9 +29,9 @@ func TestAuditComparesWhatDrawsLearnt(t *testing.T) {
 			t.Fatal(err)
 		}
 		key, values = e.Key(), append(values, value)
-		w, _ = p.schedule.Next(w)
+		w, _ = p.Schedule.Next(w)
 	}
-	editions := []config.Edition{{Stream: p.stream, Number: p.epoch, Schedule: p.schedule}}
+	editions := []config.Edition{p.Edition}
 	audited := func(learner audit.Learner, values [][]byte) audit.Findings {
 		a := audit.New()
 		a.Learner = learner

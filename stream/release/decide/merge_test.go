@@ -36,12 +36,12 @@ func TestTheSamePartsAreMergedOnce(t *testing.T) {
 	d.goesOn(nil, nil, p, q, capped)
 	at := int64(0)
 	give := func(p *program, w windows.Window, attempt byte, users int) {
-		bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, Policy: p.stream.Contribution, Window: w,
+		bag := windows.NewBag(windows.BagSpec{Groups: p.Stream.Groups, Policy: p.Stream.Contribution, Window: w,
 			Hasher: d.Hasher})
 		for user := range users {
 			bag.Add(d.Hasher.User(fmt.Append(nil, user)), 0, w.Start, 5)
 		}
-		o := windows.Origin{Stream: p.stream.Name, Epoch: p.epoch, To: 1, Attempt: [16]byte{attempt}}
+		o := windows.Origin{Stream: p.Stream.Name, Epoch: p.Number, To: 1, Attempt: [16]byte{attempt}}
 		part := windows.Part{Origin: o, Slice: w, Payload: bag.Seal()}
 		mark := windows.Mark{Origin: o, Partitions: 1, Slices: []int64{w.Start}, After: w.Start, Through: w.End}
 		for _, message := range append(part.Messages(1<<20), mark.Message()) {
@@ -56,7 +56,7 @@ func TestTheSamePartsAreMergedOnce(t *testing.T) {
 		before := d.last.merged
 		of := &decision{turn: turn{lane: p.lanes.Windows, window: w}, entry: ledger.Entry{Reason: record.BudgetExhausted},
 			round: d.attendance.Round(p.lanes.Windows, w, nil)}
-		if err := d.through(of.round, p.stream.Groups, of); err != nil {
+		if err := d.through(of.round, p.Stream.Groups, of); err != nil {
 			t.Fatal(err)
 		}
 		merged := d.last.merged
@@ -74,8 +74,8 @@ func TestTheSamePartsAreMergedOnce(t *testing.T) {
 			t.Errorf("%d users, merged anew: %v; want %d, %v", got, merged != before, users, anew)
 		}
 	}
-	first := p.schedule.First()
-	second, _ := p.schedule.Next(first)
+	first := p.Schedule.First()
+	second, _ := p.Schedule.Next(first)
 	give(p, first, 1, 10)
 	give(q, first, 1, 10)
 	give(p, second, 1, 20)

@@ -57,7 +57,7 @@ func TestFalseAlarmsOfMonths(t *testing.T) {
 	if alarms >= most || alarms <= mean/3 {
 		t.Errorf("%v months of %d have a false alarm, want less than %.0f and more than %.0f", alarms, n, most, mean/3)
 	}
-	p.continual[0].tester = testerOf{config.All[*config.Watch](programOf(t, strings.Replace(monthly, "MONTH", "5m", 1)).stream)[0].Mechanism}
+	p.continual[0].tester = testerOf{config.All[*config.Watch](programOf(t, strings.Replace(monthly, "MONTH", "5m", 1)).Stream)[0].Mechanism}
 	const control = 200
 	if alarms := float64(falseAlarms(t, p, control)); alarms < eta*control+l/3+math.Sqrt(l*l/9+2*eta*control*l) {
 		t.Errorf("with a smaller margin %v of %d months have a false alarm, which is not noticed", alarms, control)
@@ -68,27 +68,27 @@ func TestFalseAlarmsOfMonths(t *testing.T) {
 func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 	t.Helper()
 	d := newDecider(t, p, zap.NewNop()).sealing()
-	merged := windows.NewMerger(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 2, Policy: p.stream.Contribution,
-		Window: p.schedule.First(), Hasher: d.Hasher}, 1<<20)
-	bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 2, Policy: p.stream.Contribution,
-		Window: p.schedule.First(), Hasher: d.Hasher})
-	for g := range p.stream.Groups {
+	merged := windows.NewMerger(windows.BagSpec{Groups: p.Stream.Groups, MaxGroups: 2, Policy: p.Stream.Contribution,
+		Window: p.Schedule.First(), Hasher: d.Hasher}, 1<<20)
+	bag := windows.NewBag(windows.BagSpec{Groups: p.Stream.Groups, MaxGroups: 2, Policy: p.Stream.Contribution,
+		Window: p.Schedule.First(), Hasher: d.Hasher})
+	for g := range p.Stream.Groups {
 		for u := range uint64(200) {
 			value := int64(100)
 			if u < 20 {
 				value = 501
 			}
-			bag.Add(spread(u+1), g, p.schedule.Start, value)
+			bag.Add(spread(u+1), g, p.Schedule.Start, value)
 		}
 	}
 	for payload := bag.Seal(); merged.Pass(); {
-		if err := merged.Add(payload, p.schedule.First()); err != nil {
+		if err := merged.Add(payload, p.Schedule.First()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range n {
 		d.own.State = ledger.NewState("app", 0)
-		for w, more := p.schedule.First(), true; more; w, more = p.schedule.Next(w) {
+		for w, more := p.Schedule.First(), true; more; w, more = p.Schedule.Next(w) {
 			e := p.entry("app", w)
 			e.Continual = d.watches.describe(p, w)
 			open, _ := d.watches.resume(p)
@@ -112,7 +112,7 @@ func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := d.learn(e, value); err != nil {
+			if err := d.enter(e, value); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -86,7 +86,7 @@ func (d *decider) partOf(s *config.Stream, epoch uint32, w windows.Window, from 
 // giveNames hands over the part and the mark of a window.
 func (d *decider) giveNames(p *program, w windows.Window, records []sent) {
 	d.t.Helper()
-	for _, message := range d.partOf(p.stream, p.epoch, w, d.offset, records) {
+	for _, message := range d.partOf(p.Stream, p.Number, w, d.offset, records) {
 		if err := d.gather.Add(message, d.offset, time.Unix(0, w.End)); err != nil {
 			d.t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func (d *decider) turnsUpTo(n int) (all []ledger.Entry) {
 			return all
 		}
 		p := d.programs[next.lane.Place]
-		state := d.gather.State(p.stream.Name, p.epoch, next.window)
+		state := d.gather.State(p.Stream.Name, p.Number, next.window)
 		if !state.Ready {
 			return all
 		}

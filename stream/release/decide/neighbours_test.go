@@ -114,7 +114,7 @@ streams:
 			}
 		}
 		d := newDecider(t, p, zap.NewNop())
-		w := p.schedule.First()
+		w := p.Schedule.First()
 		d.give(w, records, 0)
 		records := map[string]string{} // of each entry: they follow from what the ledger holds
 		for range n {

@@ -101,7 +101,7 @@ func (ns *notes) begin(l *attendance.Lane, period windows.Window) *tallying {
 	p, of := ns.programs[l.Place], l.Of
 	random, last := buffered(p.random), ns.last(p, of, period)
 	spec := windows.TallySpec{MaxGroups: int(of.Groups), Hasher: ns.Hasher,
-		May: p.stream.Found.May, Last: func(name string) bool { return last[name] },
+		May: p.Stream.Found.May, Last: func(name string) bool { return last[name] },
 		Draw: func(users int64) (int64, bool, error) { return of.Mechanism.Draw(users, random) },
 		Most: int(p.rules.Max)}
 	if of.MaxWindows != nil {
@@ -115,7 +115,7 @@ func (ns *notes) begin(l *attendance.Lane, period windows.Window) *tallying {
 // last returns the names that come last in a period. They are known when the period begins, unless a former definition
 // of the stream finds names after that.
 func (ns *notes) last(p *program, of *config.Discovery, period windows.Window) map[string]bool {
-	return ns.own.Lists().Last(p.stream.Budget.Name, p.stream.Name, of.Name, p.rules,
+	return ns.own.Lists().Last(p.Stream.Budget.Name, p.Stream.Name, of.Name, p.rules,
 		time.Unix(0, period.End))
 }
 
@@ -123,7 +123,7 @@ func (ns *notes) last(p *program, of *config.Discovery, period windows.Window) m
 func (ns *notes) share() int64 {
 	rows := 0
 	for _, all := range ns.editions {
-		rows += len(config.All[*config.Discovery](all[len(all)-1].stream))
+		rows += len(config.All[*config.Discovery](all[len(all)-1].Stream))
 	}
 	return ns.NoteBytes / int64(max(rows, 1))
 }
@@ -156,7 +156,7 @@ func (ns *notes) hold(p *program, w windows.Window) {
 	if len(p.lanes.Periods) == 0 {
 		return
 	}
-	for _, h := range ns.gather.All(p.stream.Name, p.epoch, w) {
+	for _, h := range ns.gather.All(p.Stream.Name, p.Number, w) {
 		if h.Payload != nil {
 			ns.note(p, h, h.Payload)
 		}
@@ -169,7 +169,7 @@ func (ns *notes) catchUp() []*windows.Held {
 	for _, p := range ns.programs {
 		for _, l := range p.lanes.Periods {
 			if n := ns.now(l); n != nil {
-				if some := ns.missing(p, n); len(some) > 0 {
+				if some := ns.unnoted(p, n); len(some) > 0 {
 					ns.noting = n
 					return some
 				}
@@ -179,18 +179,18 @@ func (ns *notes) catchUp() []*windows.Held {
 	return nil
 }
 
-// missing returns some parts of decided windows that the notes lack. It goes through the windows in order, and stays at
+// unnoted returns some parts of decided windows that the notes lack. It goes through the windows in order, and stays at
 // one until its parts have been read.
-func (ns *notes) missing(p *program, n *tallying) []*windows.Held {
+func (ns *notes) unnoted(p *program, n *tallying) []*windows.Held {
 	decided := p.lanes.Windows.Decided()
-	for w, ok := p.schedule.After(n.at); ok && w.End <= decided; w, ok = p.schedule.Next(w) {
+	for w, ok := p.Schedule.After(n.at); ok && w.End <= decided; w, ok = p.Schedule.Next(w) {
 		w.Start = max(w.Start, n.period.Start)
-		if !ns.gather.State(p.stream.Name, p.epoch, w).Ready {
+		if !ns.gather.State(p.Stream.Name, p.Number, w).Ready {
 			return nil // this session has not read that far yet
 		}
 		if n.asked != w {
 			n.asked, n.left = w, nil
-			for _, h := range ns.gather.All(p.stream.Name, p.epoch, w) {
+			for _, h := range ns.gather.All(p.Stream.Name, p.Number, w) {
 				if n.misses(h) {
 					n.left = append(n.left, h)
 				}

@@ -47,7 +47,7 @@ func newPrior(p *program) *prior {
 }
 
 // number numbers the windows of a schedule by their ends, from 1970 on.
-func (a *prior) number(end int64) int64 { return end / int64(a.program.schedule.Every) }
+func (a *prior) number(end int64) int64 { return end / int64(a.program.Schedule.Every) }
 
 // published returns what a window published for the present series in each group. The configuration may have been
 // different then.
@@ -58,8 +58,8 @@ func (a *prior) published(w ledger.Past) func(group string) published {
 		p := published{values: make([]int64, len(a.series))}
 		for i, text := range texts {
 			p.values[i] = -1
-			if x, err := a.program.stream.Grid.Parse([]byte(text)); err == nil {
-				p.values[i] = min(max(x, 0), a.program.stream.Grid.Last())
+			if x, err := a.program.Stream.Grid.Parse([]byte(text)); err == nil {
+				p.values[i] = min(max(x, 0), a.program.Stream.Grid.Last())
 			}
 		}
 		if n, err := strconv.ParseInt(users, 10, 64); err == nil {
@@ -117,7 +117,7 @@ func (a *prior) take(groups []string) error {
 		for _, d := range a.series {
 			f, err := mechanisms.NewFilter(a.program.draws[d].query)
 			if err != nil {
-				return fmt.Errorf("stream %s, release %s: %w", a.program.stream.Name,
+				return fmt.Errorf("stream %s, release %s: %w", a.program.Stream.Name,
 					a.program.releases[a.program.draws[d].first].Name, err)
 			}
 			a.fresh = append(a.fresh, f)
@@ -146,7 +146,7 @@ func (a *prior) begin(group string) {
 func (a *prior) learn(w ledger.Past) {
 	of := a.published(w)
 	for _, group := range a.groups {
-		if a.program.stream.Found != nil && !w.Has(group) {
+		if a.program.Stream.Found != nil && !w.Has(group) {
 			a.begin(group)
 			continue
 		}
@@ -213,7 +213,7 @@ func (a *prior) smooth(e *ledger.Entry) {
 		for i, d := range a.series {
 			if x := p.values[i]; x >= 0 {
 				draw := a.program.draws[d]
-				draw.learnt(&e.Groups[g].Values[draw.first], x, filters[i], a.program.count(p.users))
+				draw.refine(&e.Groups[g].Values[draw.first], x, filters[i], a.program.count(p.users))
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func TestAGroupLearnsFromWhereItJoined(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}
 	on := map[string]bool{}
 	since := map[string][]int64{} // what each group has published since it joined; −1: withheld
-	window, joined, returned := p.schedule.First(), 0, map[string]bool{}
+	window, joined, returned := p.Schedule.First(), 0, map[string]bool{}
 	const block = 512
 	for i := range block + 200 {
 		for _, name := range names {
@@ -150,7 +150,7 @@ func TestAuditOfWhatFoundGroupsLearn(t *testing.T) {
 		d.giveNames(p, quarter(n), records)
 		all = append(all, d.turns()...)
 	}
-	editions := []config.Edition{{Stream: p.stream, Number: p.epoch, Schedule: p.schedule}}
+	editions := []config.Edition{p.Edition}
 	audited := func() audit.Findings { return auditOf(t, all, editions) }
 	if got := audited(); !got.OK || got.Priors != 30 {
 		t.Errorf("a healthy ledger: %+v", got)

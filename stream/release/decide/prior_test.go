@@ -44,7 +44,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return again.Recent(p.stream.Name)
+		return again.Recent(p.Stream.Name)
 	}
 	restored := func() []ledger.Past {
 		text, err := fold.Checkpoint()
@@ -55,9 +55,9 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return again.Recent(p.stream.Name)
+		return again.Recent(p.Stream.Name)
 	}
-	window, compared, smoothed := p.schedule.First(), 0, 0
+	window, compared, smoothed := p.Schedule.First(), 0, 0
 	bases := map[record.Basis]int{}
 	for i := range 3*block/2 + 100 {
 		entry := p.entry("app", window)
@@ -67,7 +67,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 			entry.Reason = record.BudgetExhausted
 		} else {
 			var err error
-			if entry.Prior, err = running.upTo(window, p.stream.Groups, fold.Recent(p.stream.Name)); err != nil {
+			if entry.Prior, err = running.upTo(window, p.Stream.Groups, fold.Recent(p.Stream.Name)); err != nil {
 				t.Fatal(err)
 			}
 			var other *prior // of a worker that takes over
@@ -77,7 +77,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 					t.Fatalf("window %d: the checkpoint restores another past", i)
 				}
 				other = newPrior(p)
-				again, err := other.upTo(window, p.stream.Groups, past)
+				again, err := other.upTo(window, p.Stream.Groups, past)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -86,7 +86,7 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 				}
 				compared++
 			}
-			spec := windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: window,
+			spec := windows.BagSpec{Groups: p.Stream.Groups, MaxGroups: 1, Policy: windows.Last, Window: window,
 				Hasher: hasher}
 			bag, merger := windows.NewBag(spec), windows.NewMerger(spec, 1<<20)
 			for range 200 {
@@ -135,9 +135,9 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 		log, decoded = append(log, value), append(decoded, again)
-		next, _ := p.schedule.Next(window)
+		next, _ := p.Schedule.Next(window)
 		if random.IntN(50) == 0 { // windows that nobody decided
-			next, _ = p.schedule.After(next.End + random.Int64N(40)*int64(time.Minute))
+			next, _ = p.Schedule.After(next.End + random.Int64N(40)*int64(time.Minute))
 		}
 		window = next
 	}
@@ -151,9 +151,9 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 func TestMemoryGrowsWithFigures(t *testing.T) {
 	text := strings.NewReplacer("EPSILON", "1", "LIMIT", "1000", "ATMOST", "2").Replace(alarmed)
 	one, other := programOf(t, text), programOf(t, text)
-	other.stream.Name = "other"
+	other.Stream.Name = "other"
 	d := newDecider(t, one, zap.NewNop())
-	figures := len(one.draws) * len(one.stream.Groups)
+	figures := len(one.draws) * len(one.Stream.Groups)
 	if got := d.figures(); got != figures || got == 0 {
 		t.Errorf("%d figures, want %d", got, figures)
 	}

@@ -20,9 +20,7 @@ import (
 
 // program is one definition of a stream, with everything that is drawn for its windows.
 type program struct {
-	stream    *config.Stream
-	epoch     uint32
-	schedule  windows.Schedule
+	config.Edition
 	draws     []draw
 	order     []int           // of the draws: those that count users come first
 	continual []continual     // the stream's figures that one charge pays for in many windows
@@ -38,8 +36,7 @@ type program struct {
 
 func newProgram(e config.Edition) *program {
 	s := e.Stream
-	p := &program{stream: s, epoch: e.Number, schedule: e.Schedule, continual: newContinual(s), price: s.Price(),
-		random: rand.Reader, releases: s.Series()}
+	p := &program{Edition: e, continual: newContinual(s), price: s.Price(), random: rand.Reader, releases: s.Series()}
 	if s.Found != nil {
 		p.rules = newRules(s)
 	}
@@ -78,14 +75,14 @@ func newRules(s *config.Stream) ledger.Rules {
 func (p *program) entry(app string, w windows.Window) ledger.Entry {
 	e := p.blank(app, w)
 	e.Price, e.Releases = p.price, p.releases
-	for _, g := range p.stream.Groups {
+	for _, g := range p.Stream.Groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}
-	if f := p.stream.Found; f != nil { // its groups follow when it is settled; another stream's list has the same budget
+	if f := p.Stream.Found; f != nil { // its groups follow when it is settled; another stream's list has the same budget
 		e.List = &ledger.List{Stream: f.From, Rules: p.rules, Tombstones: p.ending}
 	}
 	e.Periods = p.periods(w)
-	if s := p.stream; s.Together != "" {
+	if s := p.Stream; s.Together != "" {
 		e.Together = &ledger.Together{Name: s.Together}
 		if s.MaxGroups > 1 {
 			e.Together.Counts = record.UserGroups
@@ -96,23 +93,23 @@ func (p *program) entry(app string, w windows.Window) ledger.Entry {
 
 // blank is an entry without what is drawn.
 func (p *program) blank(app string, w windows.Window) ledger.Entry {
-	s := p.stream
-	e := ledger.Entry{App: app, Stream: s.Name, Epoch: p.epoch, Budget: s.Budget.Name, Input: s.Input.Topic,
+	s := p.Stream
+	e := ledger.Entry{App: app, Stream: s.Name, Epoch: p.Number, Budget: s.Budget.Name, Input: s.Input.Topic,
 		Output: s.Output, WindowStart: time.Unix(0, w.Start).UTC(), WindowEnd: time.Unix(0, w.End).UTC(),
-		DueAt: time.Unix(0, p.schedule.Due(w)).UTC(), Every: p.schedule.Every,
+		DueAt: time.Unix(0, p.Schedule.Due(w)).UTC(), Every: p.Schedule.Every,
 		Limit: s.Budget.Limit}
 	if s.OutputFormat != config.OutputJSON {
 		e.OutputFormat = s.OutputFormat
 	}
-	if p.schedule.End != 0 {
-		e.Until = time.Unix(0, p.schedule.End).UTC()
+	if p.Schedule.End != 0 {
+		e.Until = time.Unix(0, p.Schedule.End).UTC()
 	}
 	return e
 }
 
 // periods returns the local days of roll-ups that hold a window.
 func (p *program) periods(w windows.Window) (all []ledger.Period) {
-	for _, r := range config.All[*config.Release](p.stream) {
+	for _, r := range config.All[*config.Release](p.Stream) {
 		for _, d := range r.Rollups {
 			if since, until, local := r.LocalPeriod(d, w); local {
 				all = append(all, ledger.Period{Release: r.Name, Period: period.Name(d),
@@ -150,20 +147,20 @@ type sampler interface {
 
 // draw draws every release of every group, with the base measures that were learned for the window. Groups without
 // users are drawn like all others. stopped are the releases of which a value was beyond the largest number there is.
-func (p *program) draw(e *ledger.Entry, merged sampler, learned *prior, timed Timer) (stopped []string, err error) {
+func (p *program) draw(e *ledger.Entry, merged sampler, prior *prior, timed Timer) (stopped []string, err error) {
 	random := buffered(p.random)
 	for g := range e.Groups {
 		points := merged.Sample(g)
-		sample := mechanisms.NewSample(p.stream.Grid, points)
+		sample := mechanisms.NewSample(p.Stream.Grid, points)
 		e.Groups[g].Values = make([]ledger.Value, len(p.releases))
 		var public mechanisms.Public
 		for _, i := range p.order {
 			d := p.draws[i]
-			public.Measure = learned.measure(e.Groups[g].Name, i)
+			public.Measure = prior.measure(e.Groups[g].Name, i)
 			done := timed(string(d.query.Statistic))
 			drawn, err := d.mechanism.Draw(sample, public, random)
 			if err != nil {
-				return nil, fmt.Errorf("draw %s of stream %s: %w", d.query.Statistic, p.stream.Name, err)
+				return nil, fmt.Errorf("draw %s of stream %s: %w", d.query.Statistic, p.Stream.Name, err)
 			}
 			done()
 			d.fill(e.Groups[g].Values[d.first:], drawn, public.Users)
@@ -177,7 +174,7 @@ func (p *program) draw(e *ledger.Entry, merged sampler, learned *prior, timed Ti
 			}
 		}
 	}
-	if least := p.stream.MinUsers; least != nil {
+	if least := p.Stream.MinUsers; least != nil {
 		e.WithholdBelow(least.Release, least.Count)
 	}
 	slices.Sort(stopped)
@@ -194,7 +191,7 @@ func (p *program) draw(e *ledger.Entry, merged sampler, learned *prior, timed Ti
 // It is not safe for concurrent use.
 type Rehearsal struct {
 	program *program
-	learned *prior
+	prior   *prior
 	past    []ledger.Past
 }
 
@@ -202,19 +199,19 @@ type Rehearsal struct {
 // its first window, in Unix nanoseconds.
 func NewRehearsal(s *config.Stream, first int64) *Rehearsal {
 	p := newProgram(config.Edition{Stream: s, Number: 1, Schedule: s.Window.Schedule(first)})
-	return &Rehearsal{program: p, learned: newPrior(p)}
+	return &Rehearsal{program: p, prior: newPrior(p)}
 }
 
 // Window draws a window that is later than all before. The figures are in the order of the groups and of the releases.
 func (r *Rehearsal) Window(w windows.Window, users *windows.Bag) ([]record.Value, error) {
 	e := r.program.entry("rehearsal", w)
-	if _, err := r.learned.upTo(w, e.GroupNames(), r.past); err != nil {
+	if _, err := r.prior.upTo(w, e.GroupNames(), r.past); err != nil {
 		return nil, err
 	}
-	if _, err := r.program.draw(&e, users, r.learned, untimed); err != nil {
+	if _, err := r.program.draw(&e, users, r.prior, untimed); err != nil {
 		return nil, err
 	}
-	r.learned.smooth(&e)
+	r.prior.smooth(&e)
 	if err := e.Compute(); err != nil {
 		return nil, err
 	}

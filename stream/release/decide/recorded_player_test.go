@@ -147,14 +147,14 @@ func (p *player) begin(l sessionLine) error {
 			if err := p.commit(do); err != nil {
 				return err
 			}
-		case Open:
+		case Restore:
 			texts := map[string][]byte{}
 			for _, key := range do.Snapshots {
 				if text, found := p.texts[key]; found {
 					texts[key] = text
 				}
 			}
-			p.Opened(texts, p.kept.Saved)
+			p.Restored(texts, p.kept.Saved)
 			if p.at = max(p.kept.Offset, p.deleted); p.at > p.kept.Offset {
 				p.Lost(p.kept.Offset, time.Unix(p.now, 0))
 			}
@@ -203,7 +203,7 @@ func (p *player) readOn(number int, from int64, into *Charges) error {
 			return err
 		}
 		if all[at].aborted {
-			into.Aborted = append(into.Aborted, Drawn{e, all[at].value})
+			into.Aborted = append(into.Aborted, Encoded{e, all[at].value})
 			continue
 		}
 		into.Grown += int64(len(all[at].value))

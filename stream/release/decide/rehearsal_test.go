@@ -16,15 +16,15 @@ import (
 func TestRehearsalIsTheService(t *testing.T) {
 	p := adaptiveProgram(t)
 	p.random = rand.NewChaCha8([32]byte{7})
-	r := NewRehearsal(p.stream, p.schedule.Start)
+	r := NewRehearsal(p.Stream, p.Schedule.Start)
 	r.program.random = rand.NewChaCha8([32]byte{7})
 	random := rand.New(rand.NewPCG(3, 4))
-	learned := newPrior(p)
+	prior := newPrior(p)
 	var past []ledger.Past
 	bases, qualities := map[record.Basis]int{}, map[record.Quality]int{}
-	window := p.schedule.First()
+	window := p.Schedule.First()
 	for i := range 600 {
-		bag := windows.NewBag(windows.BagSpec{Groups: p.stream.Groups, MaxGroups: 1, Policy: windows.Last,
+		bag := windows.NewBag(windows.BagSpec{Groups: p.Stream.Groups, MaxGroups: 1, Policy: windows.Last,
 			Window: window, Hasher: windows.NewHasher([16]byte{})})
 		for range 400 {
 			bag.Add(windows.UserHash{random.Uint64(), random.Uint64()}, random.IntN(4)/3, window.Start,
@@ -35,13 +35,13 @@ func TestRehearsalIsTheService(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := p.entry("rehearsal", window)
-		if _, err := learned.upTo(window, p.stream.Groups, past); err != nil {
+		if _, err := prior.upTo(window, p.Stream.Groups, past); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.draw(&e, bag, learned, untimed); err != nil {
+		if _, err := p.draw(&e, bag, prior, untimed); err != nil {
 			t.Fatal(err)
 		}
-		learned.smooth(&e)
+		prior.smooth(&e)
 		if err := e.Compute(); err != nil {
 			t.Fatal(err)
 		}
@@ -64,8 +64,8 @@ func TestRehearsalIsTheService(t *testing.T) {
 				bases[f.Basis]++
 			}
 		}
-		if window, _ = p.schedule.Next(window); i%50 == 49 {
-			window, _ = p.schedule.After(window.End)
+		if window, _ = p.Schedule.Next(window); i%50 == 49 {
+			window, _ = p.Schedule.After(window.End)
 		}
 	}
 	if bases[record.OfScatter] < 100 || qualities["useful"] < 100 || qualities["rough"] < 100 {

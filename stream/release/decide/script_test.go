@@ -159,7 +159,7 @@ func (s *script) run(d *datadriven.TestData) (string, error) {
 		return s.differ()
 	case "armed":
 		var lines []string
-		for _, o := range s.own.Books.Open(d.CmdArgs[0].Key) {
+		for _, o := range s.own.Books.OpenInstances(d.CmdArgs[0].Key) {
 			lines = append(lines, o.String())
 		}
 		return strings.Join(lines, "\n"), nil

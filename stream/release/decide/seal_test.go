@@ -103,7 +103,7 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 			for _, value := range all {
 				e, err := ledger.Decode(value)
 				if err == nil && !d.own.Books.Has(e) {
-					committed, err = append(committed, value), d.learn(e, value)
+					committed, err = append(committed, value), d.enter(e, value)
 				}
 				if err != nil {
 					r.Fatal(err)
@@ -112,7 +112,7 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 			adopted = adopted || len(aborted) > 0
 			aborted = nil
 			d.gather = windows.NewGathering(1 << 30)
-			d.gather.Follow(p.stream.Name, p.epoch, p.schedule, 0, p.lanes.Windows.Decided())
+			d.gather.Follow(p.Stream.Name, p.Number, p.Schedule, 0, p.lanes.Windows.Decided())
 			d.offset = offset
 			for range rapid.IntRange(1, 4).Draw(r, "transactions") {
 				var values [][]byte

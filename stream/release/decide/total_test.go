@@ -59,7 +59,7 @@ func (c *capWorld) checkTotals(t rapid.TB, real testing.TB) (restarts int) {
 			for u := range capUsers {
 				n := int64(0)
 				for start := s.Sums().Since.UnixNano(); start < e.WindowEnd.UnixNano(); start += int64(
-					c.p.schedule.Every) {
+					c.p.Schedule.Every) {
 					if c.came[start][u] {
 						n++
 					}
@@ -142,7 +142,7 @@ func TestTheSameUsersAreInTotals(t *testing.T) {
 			}
 		}
 		restarts := c.checkTotals(r, t)
-		if restarts > 0 && !c.lost && p.stream.Budget.Epsilon.IntPart() > 1e8 {
+		if restarts > 0 && !c.lost && p.Stream.Budget.Epsilon.IntPart() > 1e8 {
 			r.Fatalf("%d totals began anew although nothing was lost", restarts)
 		}
 		if c.lost {
@@ -166,7 +166,7 @@ func TestFingerprintsOfTotals(t *testing.T) {
 		t.Fatal("another release changes the fingerprint of a total")
 	}
 	distribution := func(change ...string) string {
-		of, ok := config.Of[*config.SoFar](programOf(t, strings.NewReplacer(change...).Replace(text)).stream, "spread")
+		of, ok := config.Of[*config.SoFar](programOf(t, strings.NewReplacer(change...).Replace(text)).Stream, "spread")
 		if !ok {
 			t.Fatal("no distribution")
 		}
@@ -232,7 +232,7 @@ func TestSnapshotsOfTotals(t *testing.T) {
 		if err := fresh.take(p); err != nil {
 			t.Fatal(err)
 		}
-		err := fresh.attendance.Open(map[string][]byte{key: row.text})[key]
+		err := fresh.attendance.Restore(map[string][]byte{key: row.text})[key]
 		known := fresh.attendance.Saved()[key]
 		if (err != nil) != row.err || row.fits != (known == end) || !row.fits && known != before {
 			t.Errorf("%s: %v, and the windows up to %d are known, want a fit: %v", name, err, known, row.fits)
@@ -242,6 +242,6 @@ func TestSnapshotsOfTotals(t *testing.T) {
 
 // totalOf is a total of a program's stream.
 func totalOf(p *program, name string) *config.Total {
-	t, _ := config.Of[config.Adder](p.stream, name)
+	t, _ := config.Of[config.Adder](p.Stream, name)
 	return t.Adds()
 }

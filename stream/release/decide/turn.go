@@ -24,14 +24,14 @@ type turn struct {
 // turnsOf returns what is next of each stream and discovery of a budget. Discoveries come first.
 func (c *Core) turnsOf(budget string) (all []turn) {
 	for _, p := range c.programs {
-		if p.stream.Budget.Name == budget {
+		if p.Stream.Budget.Name == budget {
 			for _, l := range p.lanes.Periods {
 				all = append(all, nextOf(l))
 			}
 		}
 	}
 	for _, p := range c.programs {
-		if p.stream.Budget.Name == budget {
+		if p.Stream.Budget.Name == budget {
 			all = append(all, nextOf(p.lanes.Windows))
 		}
 	}
@@ -135,13 +135,13 @@ func (c *Core) stateOf(budget string) *ledger.State {
 // which they are due. An earlier definition may have had a longer grace. Then some of its windows are due later than w,
 // and what they cost is left out.
 func (c *Core) paidElsewhere(p *program, w windows.Window) (paid ledger.PaidElsewhere, ok bool, read []int) {
-	stream, line := p.stream.Name, c.Lineage(p.stream.Budget.Name)
+	stream, line := p.Stream.Name, c.Lineage(p.Stream.Budget.Name)
 	latest, known := c.own.Books.Latest(stream)
-	if known = known && slices.Contains(line, latest.Budget); known && latest.Epoch == p.epoch {
+	if known = known && slices.Contains(line, latest.Budget); known && latest.Epoch == p.Number {
 		return latest.PaidElsewhere, true, nil
 	}
 	for _, e := range slices.Backward(c.Editions) {
-		if e.Stream.Name != stream || e.Number >= p.epoch || slices.Contains(line, e.Stream.Budget.Name) {
+		if e.Stream.Name != stream || e.Number >= p.Number || slices.Contains(line, e.Stream.Budget.Name) {
 			continue
 		}
 		if known && e.Number < latest.Epoch {
@@ -156,7 +156,7 @@ func (c *Core) paidElsewhere(p *program, w windows.Window) (paid ledger.PaidElse
 		if began {
 			decided = last.UnixNano()
 		}
-		if next, ok := e.Schedule.After(decided); ok && e.Schedule.Due(next) < p.schedule.Due(w) {
+		if next, ok := e.Schedule.After(decided); ok && e.Schedule.Due(next) < p.Schedule.Due(w) {
 			return nil, false, nil
 		}
 		if !began {

@@ -48,7 +48,7 @@ func (d *decider) sealing() *decider {
 // next decides the next window and records it.
 func (d *decider) next(records []contribution) ledger.Entry {
 	d.t.Helper()
-	w, _ := d.programs[0].schedule.After(d.programs[0].lanes.Windows.Decided())
+	w, _ := d.programs[0].Schedule.After(d.programs[0].lanes.Windows.Decided())
 	d.give(w, records, 0)
 	return d.decide(w)
 }
@@ -106,7 +106,7 @@ func TestOneSecretFromArmingToFiring(t *testing.T) {
 // armed for it.
 func TestEveryStreamHasItsOwnSecret(t *testing.T) {
 	p, q := alarmedProgram(t, "9"), alarmedProgram(t, "9")
-	q.stream.Name, q.stream.Budget = "t", p.stream.Budget
+	q.Stream.Name, q.Stream.Budget = "t", p.Stream.Budget
 	armed, ofP, ofQ := new(int), []string{}, []string{}
 	p.continual[0].tester, q.continual[0].tester = traced{armed, &ofP, ""}, traced{armed, &ofQ, ""}
 	d := newDecider(t, p, zap.NewNop()).sealing()

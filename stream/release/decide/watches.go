@@ -56,11 +56,11 @@ func newWatches(c *Core) (*watches, error) {
 // window. An instance ends with the last window of the stream, or of the last definition of the stream that has the
 // figure.
 func (ws *watches) describe(p *program, w windows.Window) (all []ledger.Continual) {
-	_, more := p.schedule.After(w.End)
+	_, more := p.Schedule.After(w.End)
 	for _, of := range p.continual {
 		s := of.describe(w)
-		s.Last = !more && !slices.ContainsFunc(ws.editions[p.stream.Name], func(o *program) bool {
-			return o != p && ws.watching(o, p.stream.Budget.Name, of.Name, of.Definition)
+		s.Last = !more && !slices.ContainsFunc(ws.editions[p.Stream.Name], func(o *program) bool {
+			return o != p && ws.watching(o, p.Stream.Budget.Name, of.Name, of.Definition)
 		})
 		all = append(all, s)
 	}
@@ -72,8 +72,8 @@ func (ws *watches) describe(p *program, w windows.Window) (all []ledger.Continua
 // their definition is over.
 func (ws *watches) resume(p *program) (open []instance, ended []ledger.Instance) {
 	open = make([]instance, len(p.continual))
-	for _, o := range ws.own.Books.Open(p.stream.Budget.Name) {
-		if !ws.watched(p.stream.Budget.Name, o) {
+	for _, o := range ws.own.Books.OpenInstances(p.Stream.Budget.Name) {
+		if !ws.watched(p.Stream.Budget.Name, o) {
 			if ws.editions[o.Stream] != nil { // otherwise a worker with newer definitions has armed it
 				ended = append(ended, o.Instance)
 			}
@@ -84,10 +84,10 @@ func (ws *watches) resume(p *program) (open []instance, ended []ledger.Instance)
 			continue
 		}
 		for i, of := range p.continual {
-			if of.tester == nil || o.Stream != p.stream.Name || o.Name != of.Name || o.Definition != of.Definition {
+			if of.tester == nil || o.Stream != p.Stream.Name || o.Name != of.Name || o.Definition != of.Definition {
 				continue
 			}
-			secret, err := ws.seal.open(p.stream.Budget.Name, o.Instance, o.Definition, o.Sealed)
+			secret, err := ws.seal.open(p.Stream.Budget.Name, o.Instance, o.Definition, o.Sealed)
 			if err == nil {
 				open[i].number = o.Number
 				open[i].armed, err = of.Resume(secret)
@@ -103,14 +103,14 @@ func (ws *watches) resume(p *program) (open []instance, ended []ledger.Instance)
 }
 
 // watched reports whether an instance may still look at a window of some program.
-func (ws *watches) watched(budget string, o ledger.Open) bool {
+func (ws *watches) watched(budget string, o ledger.OpenInstance) bool {
 	return slices.ContainsFunc(ws.editions[o.Stream],
 		func(p *program) bool { return ws.watching(p, budget, o.Name, o.Definition) })
 }
 
 // watching reports whether a program has windows left, this figure and this budget.
 func (ws *watches) watching(p *program, budget, name, definition string) bool {
-	if p.stream.Budget.Name != budget ||
+	if p.Stream.Budget.Name != budget ||
 		!slices.ContainsFunc(p.continual,
 			func(s continual) bool { return s.Name == name && s.Definition == definition }) {
 		return false
@@ -127,7 +127,7 @@ func (ws *watches) look(p *program, e *ledger.Entry, open []instance, merged *wi
 	random := buffered(p.random)
 	samples := make([]*mechanisms.Sample, len(e.Groups))
 	for g := range samples {
-		samples[g] = mechanisms.NewSample(p.stream.Grid, merged.All(g))
+		samples[g] = mechanisms.NewSample(p.Stream.Grid, merged.All(g))
 	}
 	for i := range e.Continual {
 		if s := &e.Continual[i]; s.Tests() && s.Looks() {
