@@ -3,8 +3,6 @@ package decide
 import (
 	"testing"
 
-	"go.uber.org/zap"
-
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
@@ -32,19 +30,16 @@ const everyKind = `
 // Every value says what its band rests on. Medians and quantiles under the adaptive measure have a band of heavy tails
 // at first, and then one of the scatter.
 func TestEveryValueSaysItsBasis(t *testing.T) {
-	p := programOf(t, twoGroups("lower: 0, upper: 1000, step: 1", everyKind+`
+	d := playing(t, editionsOf(t, twoGroups("lower: 0, upper: 1000, step: 1", everyKind+`
       - {name: users, statistic: count, epsilon: 1}
-`))
+`)))
 	want := map[string]record.Basis{"paid": record.OfInterval, "tails.p50": record.OfRanks, "tails.p90": record.OfRanks,
 		"unlearnt": record.OfRanks, "average": record.OfClipped, "total": record.OfNoise, "usual": "",
 		"slow": record.OfNoise, "beyond": record.OfNoise, "shape": record.OfNoise, "mid": record.OfHistogram,
 		"part": record.OfHistogram, "few": record.OfHistogram, "users": record.OfNoise}
-	d := newDecider(t, p, zap.NewNop())
 	seen := map[string]map[record.Basis]bool{"p50": {}, "p90": {}}
-	w := p.Schedule.First()
 	for range 12 {
-		d.give(w, append(users(1000, 0, 200), users(1, 1, 200)...), 0)
-		e := d.decide(w)
+		e := d.next(append(users(1000, "a", 200), users(1, "b", 200)...))
 		for i, r := range e.Releases {
 			v := e.Groups[0].Values[i]
 			basis := record.Basis("")
@@ -73,7 +68,6 @@ func TestEveryValueSaysItsBasis(t *testing.T) {
 				t.Errorf("%s of hardly anybody has the basis %s", r.Name, v.Band.Basis)
 			}
 		}
-		w, _ = p.Schedule.Next(w)
 	}
 	for name, bases := range seen {
 		if len(bases) != 2 || !bases[record.OfShape] || !bases[record.OfScatter] {
@@ -85,12 +79,10 @@ func TestEveryValueSaysItsBasis(t *testing.T) {
 // Three users are never useful, whatever number the file expects. A paid interval and a sum of all values hold for any
 // number of users, and are wide.
 func TestExpectedUsersMakeNothingUseful(t *testing.T) {
-	p := programOf(t, twoGroups("lower: -1000, upper: 1000, step: 1", everyKind+"    expected_users: 10000\n"))
-	d := newDecider(t, p, zap.NewNop())
-	w := p.Schedule.First()
+	d := playing(t, editionsOf(t, twoGroups("lower: -1000, upper: 1000, step: 1",
+		everyKind+"    expected_users: 10000\n")))
 	for range 60 {
-		d.give(w, users(3, 0, 200), 0)
-		e := d.decide(w)
+		e := d.next(users(3, "a", 200))
 		for _, g := range e.Groups {
 			for i, v := range g.Values {
 				if v.Quality == string(mechanisms.Useful) {
@@ -98,7 +90,6 @@ func TestExpectedUsersMakeNothingUseful(t *testing.T) {
 				}
 			}
 		}
-		w, _ = p.Schedule.Next(w)
 	}
 }
 

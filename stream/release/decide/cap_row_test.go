@@ -15,10 +15,10 @@ import (
 	"github.com/louver/louver/windows"
 )
 
-// cappedRow has windows of half an hour. The discovery of an hour has max_windows, the windows have another
+// cappedRowText has windows of half an hour. The discovery of an hour has max_windows, the windows have another
 // max_windows, and the discovery of two hours has none. The noise of discoveries is nearly always 0: see finding. So a
 // name that two users send is found if both count, and never if none does.
-const cappedRow = `
+const cappedRowText = `
 version: 1
 streams:
   - name: s
@@ -39,16 +39,10 @@ streams:
     on_exhausted: withhold
 `
 
-func cappedRowProgram(t testing.TB, limit string, c windows.CapSpec) *program {
+func cappedRow(t testing.TB, limit string, c windows.CapSpec) config.Edition {
 	t.Helper()
-	return programOf(t, strings.NewReplacer("LIMIT", limit, "COUNT", fmt.Sprint(c.Count), "PARTS", fmt.Sprint(c.Parts),
-		"PER", c.Per.String()).Replace(cappedRow))
-}
-
-// twins are two users who have the same turns: they begin their blocks at the same time.
-func twins(u int) [2]windows.UserHash {
-	one := capUser(u)
-	return [2]windows.UserHash{one, {one[0] ^ 0xff00ff00ff00ff, one[1]}}
+	return editionsOf(t, strings.NewReplacer("LIMIT", limit, "COUNT", fmt.Sprint(c.Count), "PARTS", fmt.Sprint(c.Parts),
+		"PER", c.Per.String()).Replace(cappedRowText))[0]
 }
 
 // capName is the name that only a user and their twin send. hiddenName is one that many send, and that is never found.
@@ -56,32 +50,14 @@ func capName(u int) string { return string(rune('a' + u)) }
 
 const hiddenName = "hidden"
 
-// again reads parts again from what is left of the log.
-func (c *capWorld) again(parts []*windows.Held, take func(*windows.Held, []byte, error)) (missing []*windows.Held) {
-	for _, h := range parts {
-		if slices.Min(h.Offsets) < c.deleted {
-			missing = append(missing, h)
-			continue
-		}
-		var data [][]byte
-		for _, at := range h.Offsets {
-			data = append(data, c.log[at])
-		}
-		payload, err := h.Assemble(data)
-		take(h, payload, err)
-	}
-	return missing
-}
-
 // checkRow compares who counts in the first discovery of the ledger with a cap that is never disturbed and begins with
 // each era. It checks that everybody counts in the second discovery. It returns how many eras there are.
-func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
+func (c *capWorld) checkRow(t rapid.TB) (eras int) {
 	var whole *windows.Cap
 	era := int64(-1)
 	counted := [capUsers][]time.Time{} // the ends of the periods in which each user has counted
-	row := config.All[*config.Discovery](c.p.Stream)[0]
-	for _, value := range c.ledger {
-		e := c.decode(real, value)
+	row := config.All[*config.Discovery](c.of.Stream)[0]
+	for _, e := range c.entries {
 		w := windows.Window{Start: e.WindowStart.UnixNano(), End: e.WindowEnd.UnixNano()}
 		switch e.Lane {
 		case "":
@@ -105,12 +81,12 @@ func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
 		var got, want []string
 		for u := range capUsers {
 			came, named := false, false
-			for start := w.Start; start < w.End; start += int64(c.p.Schedule.Every) {
+			for start := w.Start; start < w.End; start += int64(c.of.Schedule.Every) {
 				came = came || c.came[start][u]
-				named = named || c.came[start][u] && !c.hidden[start][u]
+				named = named || c.came[start][u] && !c.hides[start][u]
 			}
 			// who comes takes a turn, with whatever names
-			if came && (e.Lane != row.Name || whole.Counts(capUser(u))) && named {
+			if came && (e.Lane != row.Name || whole.Counts(spread(uint64(u+1)))) && named {
 				want = append(want, capName(u)+" 2")
 				if e.Lane == row.Name && e.Reason == "" {
 					counted[u] = append(counted[u], e.WindowEnd)
@@ -133,7 +109,7 @@ func (c *capWorld) checkRow(t rapid.TB, real testing.TB) (eras int) {
 					n++
 				}
 			}
-			if lost := cost.Of(c.p.Stream.Budget.Limit, budget.Times(row.Cost().Items, n)).Epsilon; n > 0 &&
+			if lost := cost.Of(c.of.Stream.Budget.Limit, budget.Times(row.Cost().Items, n)).Epsilon; n > 0 &&
 				lost.GreaterThan(*e.Standing.BudgetSpent) {
 				t.Fatalf("%s: user %d has lost ε %s in the period, and ε %s is charged", e.Name(), u, lost,
 					e.Standing.BudgetSpent)
@@ -152,11 +128,12 @@ func TestTheSameUsersSpeakWhateverHappens(t *testing.T) {
 		spec := windows.CapSpec{Parts: rapid.Int64Range(1, 3).Draw(r, "parts"),
 			Per: time.Duration(rapid.Int64Range(1, 12).Draw(r, "period")) * time.Hour}
 		spec.Count = spec.Parts + 1 + rapid.Int64Range(0, 3).Draw(r, "more")
-		p := cappedRowProgram(t, rapid.SampledFrom([]string{"1000000", "150"}).Draw(r, "limit"), spec)
-		c := &capWorld{p: p, row: 1, came: map[int64][capUsers]bool{}}
-		c.happen(r, t, &done, c.checkRow)
-		for _, value := range c.ledger {
-			if e := c.decode(t, value); e.Lane == "hourly" {
+		c := newCapWorld(t, cappedRow(t, rapid.SampledFrom([]string{"1000000", "150"}).Draw(r, "limit"), spec))
+		c.row = 1
+		losses := c.befall(r, capSteps, c.spoilCap)
+		done.eras(r, c, losses, c.checkRow(r))
+		for _, e := range c.entries {
+			if e.Lane == "hourly" {
 				if periods++; e.Reason != "" {
 					withheld++
 				}

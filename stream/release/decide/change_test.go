@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/zap"
-
 	"github.com/louver/louver/mechanisms"
 )
 
@@ -26,8 +24,8 @@ const changing = oneStream + `
 `
 
 // at is a sample of a hundred users in each group, who all have the value of their group.
-func at(a, b, c int64) []contribution {
-	return slices.Concat(users(100, 0, a), users(100, 1, b), users(100, 2, c))
+func at(a, b, c int64) []userVisit {
+	return slices.Concat(users(100, "a", a), users(100, "b", b), users(100, "c", c))
 }
 
 // TestRepeatedValuesTeachNothing: the stream's other median learns from what it published itself, and not from what is
@@ -35,14 +33,14 @@ func at(a, b, c int64) []contribution {
 func TestRepeatedValuesTeachNothing(t *testing.T) {
 	text := strings.NewReplacer("LIMIT", "1000000", "ATMOST", "9", "releases: [",
 		"releases: [{name: p50, statistic: median, epsilon: 1}, ").Replace(changing)
-	p := programOf(t, text)
-	if len(p.draws) != 1 || len(newPrior(p).series) != 1 {
-		t.Fatalf("%d draws, of which %d learn, want 1 and 1", len(p.draws), len(newPrior(p).series))
-	}
 	given := []mechanisms.Public{}
-	drawn := p.continual[0].kind.(*changer)
-	drawn.mechanism = noting{drawn.mechanism, &given}
-	d := newDecider(t, p, zap.NewNop()).sealing()
+	d := playing(t, editionsOf(t, text), func(c *Core) {
+		drawn := c.programs[0].continual[0].kind.(*changer)
+		drawn.mechanism = noting{drawn.mechanism, &given}
+	})
+	if len(d.programs[0].draws) != 1 || len(d.priors[0].series) != 1 {
+		t.Fatalf("%d draws, of which %d learn, want 1 and 1", len(d.programs[0].draws), len(d.priors[0].series))
+	}
 	for i := range 6 {
 		d.next(at(int64(100+100*(i%2)), 200, 300))
 	}
@@ -79,8 +77,7 @@ func TestAnIncidentOnChange(t *testing.T) {
 		"tolerance: 0.1", "tolerance: 0.03", "ATMOST", "100", "LIMIT", "100",
 		"groups: [a, b, c]", "groups: [a]", "max_groups: 3", "max_groups: 1", "upper: 1000", "upper: 60000",
 		"size: 1h, every: 1h", "size: 1m, every: 1m").Replace(changing)
-	d := newDecider(t, programOf(t, text), zap.NewNop()).sealing()
-	d.MergeBytes = 1 << 26
+	d := playing(t, editionsOf(t, text))
 	rng := rand.New(rand.NewPCG(52, 0))
 	people := make([]float64, n)
 	for i := range people {
@@ -92,9 +89,9 @@ func TestAnIncidentOnChange(t *testing.T) {
 		if i >= begins && i < ends {
 			factor *= 3
 		}
-		records := make([]contribution, n)
+		records := make([]userVisit, n)
 		for j, x := range people {
-			records[j] = contribution{user: uint64(j), value: int64(min(x*factor, 60000))}
+			records[j] = userVisit{user: uint64(j), group: "a", value: int64(min(x*factor, 60000))}
 		}
 		w := d.next(records).Continual[0]
 		if w.Change.Draws(w, "a") {

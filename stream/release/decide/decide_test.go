@@ -1,43 +1,16 @@
 package decide
 
 import (
-	"crypto/rand"
-	"math"
-	"os"
+	"crypto/sha256"
+	"fmt"
+	"slices"
 	"testing"
-	"time"
-
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/parse"
-	"github.com/louver/louver/stream/episode"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
-
-// decider decides windows as a session does, from the parts of a window to its ledger entry.
-type decider struct {
-	*Core
-	t      testing.TB
-	offset int64 // of the next message of parts, and of the next record of the input
-	paid   ledger.PaidElsewhere
-	// messages are the messages of parts, by their offsets. Only a decider that remembers them has them.
-	messages map[int64][]byte
-	// again reads parts again. It returns those that are gone.
-	again    func(parts []*windows.Held, take func(*windows.Held, []byte, error)) (gone []*windows.Held)
-	log      *zap.Logger
-	episodes *episode.Log
-	entries  []ledger.Entry // that were said to be committed
-}
-
-// contribution is one record of a user.
-type contribution struct {
-	user  uint64
-	group int
-	value int64
-}
 
 // oneStream begins a file with a stream whose values are from 0 to 1000. What follows are its other keys.
 const oneStream = `
@@ -49,193 +22,205 @@ streams:
     contribution: last
     output: {topic: out}`
 
-// programOf is the program of the only stream in a configuration.
-func programOf(t testing.TB, text string) *program {
+// editionsOf are the only definitions of the streams in a file.
+func editionsOf(t testing.TB, text string) (all []config.Edition) {
 	t.Helper()
-	file, err := parse.File("streams.yaml", []byte(text), os.LookupEnv)
+	file, err := parse.File("streams.yaml", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := file.Streams[0]
-	return newProgram(config.Edition{Stream: s, Number: 1, Schedule: s.Window.Schedule(s.Window.Start)})
-}
-
-// newDecider opens the session of a program whose budget continues some others.
-func newDecider(t testing.TB, p *program, log *zap.Logger, continued ...string) *decider {
-	cfg := Config{App: "app", Hasher: windows.NewHasher([16]byte{}), WatchKey: make([]byte, 32), PartBytes: 1 << 30,
-		MergeBytes: 1 << 20, NoteBytes: 1 << 20, CheckpointEvery: math.MaxInt64, Random: rand.Reader,
-		Lineage: func(budget string) []string { return append([]string{budget}, continued...) },
-		Place:   func(string) int { return 0 }}
-	d := &decider{t: t, log: log, episodes: episode.New(log)}
-	d.session(cfg, ledger.NewState("app", 0), p)
-	return d
-}
-
-// session begins a session that knows the entries of a state.
-func (d *decider) session(cfg Config, state *ledger.State, programs ...*program) {
-	d.t.Helper()
-	c, err := newCore(cfg, Charges{State: state}, map[int]*ledger.State{}, programs)
-	if err != nil {
-		d.t.Fatal(err)
+	for _, s := range file.Streams {
+		all = append(all, config.Edition{Stream: s, Number: 1, Schedule: s.Window.Schedule(s.Window.Start)})
 	}
-	d.Core = c
-	d.Restored(nil)
+	return all
 }
 
-// goesOn has a session that knows the same ledger decide for some programs, from the next parts on. It finds snapshots,
-// and what earlier sessions recorded with their progress.
-func (d *decider) goesOn(snapshots map[string][]byte, saved map[string]int64, programs ...*program) {
-	d.t.Helper()
-	seal := d.watches.seal
-	d.gather = windows.NewGathering(d.PartBytes)
-	if err := d.take(programs...); err != nil {
-		d.t.Fatal(err)
-	}
-	d.watches.seal = seal
-	d.Restored(snapshots, saved)
-	d.told()
+// programOf is the program of the first stream in a file.
+func programOf(t testing.TB, text string) *program {
+	t.Helper()
+	return newProgram(editionsOf(t, text)[0])
 }
 
-// told logs what people have to be told.
-func (d *decider) told() {
-	levels := map[Level]zapcore.Level{Info: zap.InfoLevel, Warn: zap.WarnLevel, Error: zap.ErrorLevel}
-	for _, n := range d.Notices() {
-		switch n := n.(type) {
-		case Line:
-			var fields []zap.Field
-			for _, f := range n.Fields {
-				fields = append(fields, zap.Any(f.Name, f.Value))
-			}
-			d.log.Log(levels[n.Level], n.Text, fields...)
-		case Lasting:
-			d.episodes.On(n.Key, episode.Rule{Every: n.Every}, n.Text)
-		case Over:
-			d.episodes.Over(n.Key, n.Text)
-		case Decided:
-			d.entries = append(d.entries, n.Entry)
+// roomy settings hold all parts in memory.
+func roomy() sessionLine {
+	return sessionLine{PartBytes: 1 << 20, MergeBytes: 1 << 20, NoteBytes: 1 << 20, Lineage: map[string][]string{}}
+}
+
+// playing returns a player of some streams, in its first session. prepare changes the core of each session.
+func playing(t testing.TB, editions []config.Edition, prepare ...func(c *Core)) *player {
+	t.Helper()
+	p := newPlayer(t)
+	p.editions, p.now = editions, editions[0].Schedule.Start/1e9
+	p.prepare = func(c *Core) {
+		for _, f := range prepare {
+			f(c)
 		}
 	}
+	p.session(spacious)
+	return p
 }
 
-// fill feeds what has begun, and reads parts again for it.
-func (d *decider) fill() error {
-	for d.feeding != nil {
-		do, err := d.feedOn()
-		if err != nil {
-			return err
+// spacious settings hold all users of a window in memory, too.
+var spacious = sessionLine{PartBytes: 1 << 30, MergeBytes: 1 << 26, NoteBytes: 1 << 20}
+
+// session begins another session.
+func (p *player) session(settings sessionLine) {
+	p.t.Helper()
+	if err := p.begin(settings); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// decided decides all that is due, and returns the entries that are committed by that.
+func (p *player) decided() []ledger.Entry {
+	p.t.Helper()
+	before := len(p.entries)
+	if err := p.decideAll(decideLine{Now: p.now}); err != nil {
+		p.t.Fatal(err)
+	}
+	return p.entries[before:]
+}
+
+// lines are what was said in the log so far.
+func (p *player) lines() (all []string) {
+	for _, n := range p.notices {
+		switch n.(type) {
+		case Line, Lasting, Over:
+			all = append(all, fmt.Sprintf("%+v", n))
 		}
-		if again, ok := do.(Again); ok {
-			d.reread(again.Parts)
-		}
 	}
-	return nil
+	return all
 }
 
-func (d *decider) reread(parts []*windows.Held) {
-	for _, h := range d.again(parts, d.Part) {
-		d.Part(h, nil, ErrGone)
-	}
+// give has users send in the next slice of a stream.
+func (p *player) give(of config.Edition, visits []userVisit, t trouble) {
+	p.t.Helper()
+	start := of.Schedule.Start + p.slices[of.Stream.Name]*int64(of.Schedule.Every)
+	p.slices[of.Stream.Name]++
+	p.send(sending{of, windows.Window{Start: start, End: start + int64(of.Schedule.Every)}, visits}, t)
+	p.now = max(p.now, start/1e9+int64(of.Schedule.Every/1e9)+30)
 }
 
-// rebuild takes decided windows through their trackers again.
-func (d *decider) rebuild() {
-	d.t.Helper()
-	for d.behind = true; d.behind; {
-		err := d.goAgain()
-		if err == nil {
-			err = d.fill()
-		}
-		if err != nil {
-			d.t.Fatal(err)
-		}
+// next has users send in the next slice of the first stream, and returns the last entry that is decided then.
+func (p *player) next(visits []userVisit) ledger.Entry {
+	p.t.Helper()
+	p.give(p.editions[0], visits, trouble{})
+	all := p.decided()
+	if len(all) == 0 {
+		p.t.Fatal("nothing is decided")
 	}
-	d.told()
+	return all[len(all)-1]
 }
 
-// draw begins a turn, and feeds what it draws from.
-func (d *decider) draw(t turn) error {
-	t.state, t.paid = d.gather.State(t.lane.Stream.Name, t.lane.Number, t.window), d.paid
-	d.now = time.Now()
-	err := d.begin(t)
-	if err == nil {
-		err = d.fill()
-	}
-	return err
+// sending is a slice of a stream, and what users send in it.
+type sending struct {
+	edition config.Edition
+	slice   windows.Window
+	visits  []userVisit
 }
 
-// record decides a turn as [Core.Next] does, in a transaction of its own.
-func (d *decider) record(t turn) ledger.Entry {
-	d.t.Helper()
-	err := d.draw(t)
-	if err == nil {
-		err = d.finish()
-	}
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	e := d.batch.drawn[0].Entry
-	d.batch = batch{}
-	d.told()
-	return e
+type userVisit struct {
+	user  uint64
+	group string
+	value int64
+	twin  bool // it is another user, who begins their blocks of max_windows at the same time
 }
 
-// give hands over the part and the mark of a window in which the users sent these records; lost says that some records
-// of the window's input were gone before they could be read.
-func (d *decider) give(w windows.Window, records []contribution, lost int64) {
-	d.t.Helper()
-	p := d.programs[0]
-	bag := windows.NewBag(windows.BagSpec{Groups: p.Stream.Groups, MaxGroups: p.Stream.MaxGroups,
-		Policy: p.Stream.Contribution, Window: w, Hasher: d.Hasher})
-	for _, r := range records {
-		bag.Add(spread(r.user), r.group, w.Start, r.value)
+// hash stands for the hash of the user. Tables need hashes that are spread as keyed ones are.
+func (v userVisit) hash() windows.UserHash {
+	h := spread(v.user)
+	if v.twin {
+		h[0] ^= 0xff00ff00ff00ff
 	}
-	// where the next one begins
-	o := windows.Origin{Stream: p.Stream.Name, Epoch: p.Number, From: d.offset, To: d.offset + 3}
-	part := windows.Part{Origin: o, Slice: w, Payload: bag.Seal()}
-	mark := windows.Mark{Origin: o, Partitions: 2, Slices: []int64{w.Start}, After: w.Start, Through: w.End}
-	o.Partition = 1 // nobody is in there, and something may be lost
-	other := windows.Mark{Origin: o, Partitions: 2, Lost: lost, After: w.Start, Through: w.End}
-	for _, message := range append(part.Messages(1<<20), mark.Message(), other.Message()) {
-		if err := d.gather.Add(message, d.offset, time.Unix(0, w.End)); err != nil {
-			d.t.Fatal(err)
-		}
-		d.offset++
-	}
+	return h
 }
 
-// windowTurn is the turn of a window whose parts are all here.
-func (d *decider) windowTurn(w windows.Window) turn {
-	d.t.Helper()
-	p := d.programs[0]
-	if state := d.gather.State(p.Stream.Name, p.Number, w); !state.Ready {
-		d.t.Fatalf("the window still waits for partitions %v", state.Waiting)
-	}
-	return turn{lane: p.lanes.Windows, window: w}
-}
-
-// decide makes the entry of a window.
-func (d *decider) decide(w windows.Window) ledger.Entry {
-	d.t.Helper()
-	return d.record(d.windowTurn(w))
-}
-
-// unrecorded makes an entry of a window that nobody commits or learns, so that the window can be drawn again.
-func (d *decider) unrecorded(w windows.Window) ledger.Entry {
-	d.t.Helper()
-	err := d.draw(d.windowTurn(w))
-	of := d.decision
-	d.decision, d.feeding = nil, nil
-	if err == nil {
-		err = d.own.Finish(&of.entry)
-	}
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	d.told()
-	return of.entry
-}
-
-// spread stands for the hash of a user. Tables need hashes that are spread as keyed ones are.
 func spread(user uint64) windows.UserHash {
 	return windows.UserHash{user * 0x9e3779b97f4a7c15, user * 0xc2b2ae3d27d4eb4f}
+}
+
+// users are that many, who have one value in one of the groups a, b, c and so on. Those of two groups differ.
+func users(n uint64, group string, value int64) []userVisit {
+	all := make([]userVisit, n)
+	for i := range all {
+		all[i] = userVisit{user: uint64(i)*2 + uint64(group[0]-'a'), group: group, value: value}
+	}
+	return all
+}
+
+// sentBy are the first n users from a number on, each of whom sends some names.
+func sentBy(from uint64, n int, names ...string) (all []userVisit) {
+	for i := range uint64(n) {
+		for _, name := range names {
+			all = append(all, userVisit{user: from + i, group: name, value: 100})
+		}
+	}
+	return all
+}
+
+// trouble is what goes wrong with parts.
+type trouble struct {
+	damaged, unreadable, gap, unmarked bool
+	shared                             bool // streams with the same users have the same bags
+	lost                               int64
+	only                               int // partition, counted from 1; 0 for all
+}
+
+// send writes the parts and marks of a slice: users whose number is even are in the first partition of two.
+func (p *player) send(of sending, t trouble) {
+	p.t.Helper()
+	stream, epoch := of.edition.Stream, of.edition.Number
+	for partition := range p.inputs {
+		if t.only > 0 && t.only != partition+1 {
+			continue
+		}
+		bag := windows.NewBag(windows.BagSpec{Groups: stream.Groups, MaxGroups: stream.MaxGroups,
+			Policy: stream.Contribution, Window: of.slice, Hasher: windows.NewHasher([16]byte{}),
+			Open: stream.Found != nil})
+		n := int64(1)
+		for i, v := range of.visits {
+			if int(v.user)%p.inputs != partition {
+				continue
+			}
+			n++
+			at := of.slice.Start + int64(i)
+			if stream.Found != nil {
+				bag.PutName(v.hash(), []byte(v.group), at, v.value)
+			} else if group := slices.Index(stream.Groups, v.group); group >= 0 {
+				bag.Add(v.hash(), group, at, v.value)
+			} else {
+				p.t.Fatalf("stream %s has no group %q", stream.Name, v.group)
+			}
+		}
+		key := fmt.Sprint(stream.Name, epoch, partition)
+		p.attempts++
+		o := windows.Origin{Stream: stream.Name, Epoch: epoch, Partition: partition, From: p.sent[key],
+			To: p.sent[key] + n, Attempt: [16]byte{byte(p.attempts), byte(p.attempts >> 8)}}
+		if t.shared {
+			sum := sha256.Sum256(fmt.Append(nil, partition, of.slice, of.visits))
+			o.Attempt = [16]byte(sum[:16])
+		}
+		if !t.unmarked { // otherwise another worker reads the same records again
+			p.sent[key] = o.To
+		}
+		part := windows.Part{Origin: o, Slice: of.slice, Payload: bag.Seal()}
+		if t.unreadable {
+			part.Payload = []byte("unreadable")
+		}
+		mark := windows.Mark{Origin: o, Partitions: p.inputs, Lost: t.lost, Slices: []int64{of.slice.Start},
+			After: of.slice.Start, Through: of.slice.End}
+		messages := part.Messages(1 << 20)
+		if t.damaged {
+			messages[0][len(messages[0])/2] ^= 4
+		}
+		if !t.unmarked {
+			messages = append(messages, mark.Message())
+		}
+		if t.gap {
+			messages = nil
+		}
+		for _, m := range messages {
+			p.messages = append(p.messages, messageLine{At: of.slice.End / 1e9, Data: m})
+		}
+	}
 }

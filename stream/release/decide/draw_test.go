@@ -9,8 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/shopspring/decimal"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
@@ -187,19 +185,15 @@ func TestDrawSaysWhatItChose(t *testing.T) {
 // TestSumsThatStop: noise beyond the largest number is told in one line of the log, whatever the number of groups, and
 // the value has no error. With an ε of 10^−17 all but one of 10^7 draws are beyond it.
 func TestSumsThatStop(t *testing.T) {
-	core, logs := observer.New(zap.InfoLevel)
-	e := newDecider(t, programOf(t, twoGroups("lower: -1000000000, upper: 1000000000, step: 1", `
+	d := playing(t, editionsOf(t, twoGroups("lower: -1000000000, upper: 1000000000, step: 1", `
       - {name: all, statistic: sum, clip: none, epsilon: 0.00000000000000001}
       - {name: more, statistic: sum, clip: none, epsilon: 0.00000000000000001}
       - {name: users, statistic: count, epsilon: 1}
-`)), zap.New(core)).next(nil)
-	if n := logs.Len(); n != 1 {
-		t.Fatalf("%d lines, want one: %v", n, logs.All())
-	}
-	line := logs.All()[0].ContextMap()
-	if got := fmt.Sprintf("%v %v %v", line["stream"], line["releases"], line["window_end"]); got !=
-		fmt.Sprintf("s [all more] %v", e.WindowEnd) {
-		t.Errorf("the log says %s", got)
+`)))
+	e := d.next(nil)
+	if lines := slices.DeleteFunc(d.notices, func(n Notice) bool { _, ok := n.(Line); return !ok }); len(lines) != 1 ||
+		fmt.Sprint(lines[0].(Line).Fields) != fmt.Sprintf("[{stream s} {window_end %v} {releases [all more]}]", e.WindowEnd) {
+		t.Fatalf("%v, want one line", lines)
 	}
 	for _, g := range e.Groups {
 		if v := g.Values[0]; v.Error95 != nil || v.Quality != "noise" || v.Value == nil {

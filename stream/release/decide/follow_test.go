@@ -8,13 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-
-	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
-	"github.com/louver/louver/windows"
 )
 
 // following is finding with a second stream, before the first, that follows its list.
@@ -34,34 +29,6 @@ func following(window, grace string) string {
 		"budgets: [{name: s, epsilon: 100000, delta: 0.09, per: 24h}]\nstreams:\n"+strings.Replace(follower,
 			"topic: out", "topic: out, tombstones: true", 1), "budget: {epsilon: 10000, delta: 0.09, per: 24h}",
 		"budget: s", "max: 3", "max: 50").Replace(finding)
-}
-
-// deciding opens the session of some editions.
-func deciding(t testing.TB, editions ...config.Edition) *decider {
-	t.Helper()
-	var programs []*program
-	for _, e := range editions {
-		programs = append(programs, newProgram(e))
-	}
-	d := newDecider(t, programs[0], zap.NewNop())
-	d.Editions = editions
-	d.session(d.Config, ledger.NewState("app", 0), programs...)
-	d.messages = d.remembering()
-	return d
-}
-
-// editionOf is the only definition of a stream.
-func editionOf(s *config.Stream) config.Edition {
-	return config.Edition{Stream: s, Number: 1, Schedule: s.Window.Schedule(s.Window.Start)}
-}
-
-func streamsOf(t testing.TB, text string) []*config.Stream {
-	t.Helper()
-	file, err := parse.File("streams.yaml", []byte(text), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file.Streams
 }
 
 // listByHand is the list of a window by definition: the names found by discoveries that are due no later than the
@@ -100,36 +67,35 @@ func TestFollowersTakeTheListOfTheirOwnDueTime(t *testing.T) {
 		{"15m", "1s", "1s"}, {"15m", "0s", "1s"}, {"15m", "20m", "1s"}, {"15m", "1s", "20m"}, {"5m", "10m1s", "1s"},
 		{"30m", "1s", "15m1s"}, {"2h", "1s", "1s"}, {"20m", "3s", "70m"},
 	} {
-		streams := streamsOf(t, strings.Replace(following(c.window, c.grace), "every: 15m, grace: 1s",
+		editions := editionsOf(t, strings.Replace(following(c.window, c.grace), "every: 15m, grace: 1s",
 			"every: 15m, grace: "+c.source, 1))
-		d := deciding(t, editionOf(streams[0]), editionOf(streams[1]))
-		left := map[int]int64{} // the start of the next slice of each program
-		for i, p := range d.programs {
-			left[i] = p.Schedule.Start
+		d := playing(t, editions)
+		left := map[int]int64{} // the start of the next slice of each stream
+		for i, of := range editions {
+			left[i] = of.Schedule.Start
 		}
-		var all []ledger.Entry
 		for len(left) > 0 {
 			i := random.IntN(2)
 			start, more := left[i]
 			if !more {
 				continue
 			}
-			p := d.programs[i]
-			w := windows.Window{Start: start, End: start + int64(p.Schedule.Every)}
-			if left[i] = w.End; w.End == p.Schedule.End {
+			of := editions[i].Schedule
+			if left[i] = start + int64(of.Every); left[i] == of.End {
 				delete(left, i)
 			}
 			// Some names in some hours: they come to the list, and leave it.
-			var records []sent
-			hour := int(time.Unix(0, w.Start).Sub(newYear) / time.Hour)
+			var records []userVisit
+			hour := int(time.Unix(0, start).Sub(newYear) / time.Hour)
 			for n, name := range words {
 				if (hour/(n+1))%3 == n%3 {
 					records = append(records, sentBy(uint64(10*n+1), 3, name)...)
 				}
 			}
-			d.giveNames(p, w, records)
-			all = append(all, d.turns()...)
+			d.give(editions[i], records, trouble{})
+			d.decided()
 		}
+		all := d.entries
 		checkCompacted(t, all)
 		followed, early, lists := 0, 0, map[string]bool{}
 		for _, e := range all {
@@ -153,12 +119,12 @@ func TestFollowersTakeTheListOfTheirOwnDueTime(t *testing.T) {
 				early++
 			}
 		}
-		if n := int(24 * time.Hour / d.programs[0].Schedule.Every); followed != n || len(lists) < 5 {
+		if n := int(24 * time.Hour / editions[0].Schedule.Every); followed != n || len(lists) < 5 {
 			t.Errorf("%+v: %d windows follow with %d lists, want %d windows and at least 5 lists", c, followed,
 				len(lists), n)
 		}
 		// A window that is due before the discovery of its hour has the list of the hour before.
-		if sooner := d.programs[0].Schedule.Grace < d.programs[1].Schedule.Grace; sooner != (early > 0) {
+		if sooner := editions[0].Schedule.Grace < editions[1].Schedule.Grace; sooner != (early > 0) {
 			t.Errorf("%+v: %d windows do not have the list of their hour", c, early)
 		}
 	}

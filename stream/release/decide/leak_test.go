@@ -11,17 +11,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/shopspring/decimal"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
+	"github.com/louver/louver/windows"
 )
 
 // class says what a field of an entry or of a record may depend on.
@@ -339,26 +337,17 @@ func play(t *testing.T, yaml string, n int) map[int]transcript {
 }
 
 // samples are what people send in the w-th window.
-var samples = map[string]func(w int) []contribution{
-	"nobody":          func(int) []contribution { return nil },
-	"one user":        func(int) []contribution { return users(1, 0, 700) },
-	"one too few":     func(int) []contribution { return users(49, 0, 3) },
-	"just enough":     func(int) []contribution { return users(50, 0, 3) },
-	"many in group b": func(int) []contribution { return users(3000, 1, 999) },
-	"beyond bounds":   func(int) []contribution { return append(users(60, 0, -1), users(60, 1, 1001)...) },
+var samples = map[string]func(w int) []userVisit{
+	"nobody":          func(int) []userVisit { return nil },
+	"one user":        func(int) []userVisit { return users(1, "a", 700) },
+	"one too few":     func(int) []userVisit { return users(49, "a", 3) },
+	"just enough":     func(int) []userVisit { return users(50, "a", 3) },
+	"many in group b": func(int) []userVisit { return users(3000, "b", 999) },
+	"beyond bounds":   func(int) []userVisit { return append(users(60, "a", -1), users(60, "b", 1001)...) },
 	"it varies": func(
-		w int) []contribution {
-		return append(users(uint64(20*w), 0, int64(w)), users(5, 1, 500)...)
+		w int) []userVisit {
+		return append(users(uint64(20*w), "a", int64(w)), users(5, "b", 500)...)
 	},
-}
-
-// users are that many with one value.
-func users(n uint64, group int, value int64) []contribution {
-	all := make([]contribution, n)
-	for i := range all {
-		all[i] = contribution{user: uint64(i)*2 + uint64(group), group: group, value: value}
-	}
-	return all
 }
 
 // transcript is all that is written of some windows.
@@ -369,13 +358,13 @@ type transcript struct {
 
 // decideScripted decides windows of one sample, of a stream that is configured by text, until the budget is exhausted.
 // leaks replaces what is drawn of counts by the exact count.
-func decideScripted(t *testing.T, text string, script uint64, sample func(w int) []contribution,
+func decideScripted(t *testing.T, text string, script uint64, sample func(w int) []userVisit,
 	leaks bool) transcript {
 	t.Helper()
 	got := transcript{leaves: map[string][]string{}}
-	synctest.Test(t, func(t *testing.T) { // all of them at the same time
-		p := programOf(t, text)
-		random := rand.New(rand.NewPCG(script, 7))
+	random := rand.New(rand.NewPCG(script, 7))
+	d := playing(t, editionsOf(t, text), func(c *Core) {
+		p := c.programs[0]
 		for i := range p.draws {
 			p.draws[i].mechanism = scripted{p.draws[i].mechanism, p.draws[i].query, random}
 			if leaks {
@@ -397,21 +386,23 @@ func decideScripted(t *testing.T, text string, script uint64, sample func(w int)
 				f.mechanism = scripted{f.mechanism, f.query, random}
 			}
 		}
-		core, lines := observer.New(zap.DebugLevel)
-		d := newDecider(t, p, zap.New(core), "old")
-		d.watches.seal = openSeal{}
-		d.paid = ledger.PaidElsewhere{"elsewhere": new(decimal.NewFromInt(3))}
-		w := p.Schedule.First()
-		for i := range 8 {
-			d.give(w, sample(i), int64(i/7)) // something of the last one is lost
-			e := d.decide(w)
-			got.entry(t, e)
-			w, _ = p.Schedule.Next(w)
-		}
-		for _, line := range lines.All() {
-			got.bytes = append(got.bytes, fmt.Sprint(line.Level, line.Message, line.ContextMap()))
+		// The window before the first one was withheld, and another budget had paid before.
+		first := p.Schedule.First()
+		e := p.blank("app", windows.Window{Start: first.Start - int64(p.Schedule.Every), End: first.Start})
+		e.Reason, e.PaidElsewhere = record.BudgetExhausted, ledger.PaidElsewhere{"elsewhere": new(decimal.NewFromInt(3))}
+		if err := c.own.Books.Add(e); err != nil {
+			t.Fatal(err)
 		}
 	})
+	d.settings.Lineage, d.inputs = map[string][]string{"s": {"old"}}, 2
+	d.session(d.settings)
+	for i := range 8 {
+		d.give(d.editions[0], sample(i), trouble{lost: int64(i / 7)}) // something of the last one is lost
+		for _, e := range d.decided() {
+			got.entry(t, e)
+		}
+	}
+	got.bytes = append(got.bytes, d.lines()...)
 	return got
 }
 

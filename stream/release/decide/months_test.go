@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/zap"
-
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
@@ -51,23 +49,27 @@ func TestFalseAlarmsOfMonths(t *testing.T) {
 	const eta = 0.05
 	mean, l := eta*float64(n), math.Log(1e6)
 	most := mean + l/3 + math.Sqrt(l*l/9+2*mean*l)
-	p := programOf(t, strings.Replace(monthly, "MONTH", "1h", 1))
-	alarms := float64(falseAlarms(t, p, n))
+	alarms := float64(falseAlarms(t, "1h", n))
 	t.Logf("false alarms in %.4f of %d months, %v promised", alarms/float64(n), n, eta)
 	if alarms >= most || alarms <= mean/3 {
 		t.Errorf("%v months of %d have a false alarm, want less than %.0f and more than %.0f", alarms, n, most, mean/3)
 	}
-	p.continual[0].tester = testerOf{config.All[*config.Watch](programOf(t, strings.Replace(monthly, "MONTH", "5m", 1)).Stream)[0].Mechanism}
 	const control = 200
-	if alarms := float64(falseAlarms(t, p, control)); alarms < eta*control+l/3+math.Sqrt(l*l/9+2*eta*control*l) {
+	if alarms := float64(falseAlarms(t, "5m", control)); alarms < eta*control+l/3+math.Sqrt(l*l/9+2*eta*control*l) {
 		t.Errorf("with a smaller margin %v of %d months have a false alarm, which is not noticed", alarms, control)
 	}
 }
 
-// falseAlarms simulates months, each with a ledger of its own, and returns how many of them have an alarm.
-func falseAlarms(t *testing.T, p *program, n int) (alarms int) {
+// falseAlarms simulates months, each with a ledger of its own, and returns how many of them have an alarm. The margin
+// is right for a month of some length.
+func falseAlarms(t *testing.T, month string, n int) (alarms int) {
 	t.Helper()
-	d := newDecider(t, p, zap.NewNop()).sealing()
+	margin := testerOf{config.All[*config.Watch](editionsOf(t, strings.Replace(monthly, "MONTH", month, 1))[0].
+		Stream)[0].Mechanism}
+	d := playing(t, editionsOf(t, strings.Replace(monthly, "MONTH", "1h", 1)), func(c *Core) {
+		c.programs[0].continual[0].tester = margin
+	})
+	p := d.programs[0]
 	merged := windows.NewMerger(windows.BagSpec{Groups: p.Stream.Groups, MaxGroups: 2, Policy: p.Stream.Contribution,
 		Window: p.Schedule.First(), Hasher: d.Hasher}, 1<<20)
 	bag := windows.NewBag(windows.BagSpec{Groups: p.Stream.Groups, MaxGroups: 2, Policy: p.Stream.Contribution,

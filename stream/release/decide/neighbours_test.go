@@ -7,9 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"testing/synctest"
-
-	"go.uber.org/zap"
+	"time"
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/ledger"
@@ -29,7 +27,7 @@ import (
 // e^½ more, and a count of 2 or more likelier by e^0.3: both together use all of ε = 0.8. So X is near 0 for the right
 // ε and about 0.18 for a doubled one; the limit is 0.104, and X has a standard deviation of 0.02 at most.
 func TestNeighboursCostWhatIsCharged(t *testing.T) {
-	pair := [2][]contribution{users(1, 0, 1), append(users(1, 0, 1), contribution{user: 1, value: 0})}
+	pair := [2][]userVisit{users(1, "a", 1), append(users(1, "a", 1), userVisit{user: 1, group: "a"})}
 	x, limit := lossBeyondCharge(t, 1, nil, pair)
 	t.Logf("X = %.3f, limit %.3f", x, limit)
 	if x > limit {
@@ -61,7 +59,7 @@ func (m counter) Draw(s *mechanisms.Sample, given mechanisms.Public, random io.R
 // lossBeyondCharge returns the larger X of both directions, and its limit. What is drawn has factor times the ε that is
 // charged; counts are replaced.
 func lossBeyondCharge(t *testing.T, factor float64, replace func(mechanisms.Mechanism) mechanisms.Mechanism,
-	pair [2][]contribution) (x, limit float64) {
+	pair [2][]userVisit) (x, limit float64) {
 	t.Helper()
 	const n = 4000
 	charged := 0.8
@@ -86,11 +84,10 @@ func lossBeyondCharge(t *testing.T, factor float64, replace func(mechanisms.Mech
 // outcomes counts everything that is written of a window, drawn anew n times. Medians and counts have factor times the
 // ε of 0.5 and 0.3.
 func outcomes(t *testing.T, factor float64, replace func(mechanisms.Mechanism) mechanisms.Mechanism,
-	records []contribution, n int) map[string]float64 {
+	visits []userVisit, n int) map[string]float64 {
 	t.Helper()
 	seen := map[string]float64{}
-	synctest.Test(t, func(t *testing.T) {
-		p := programOf(t, fmt.Sprintf(`
+	text := fmt.Sprintf(`
 version: 1
 streams:
   - name: s
@@ -106,31 +103,58 @@ streams:
     output: {topic: out}
     budget: {epsilon: 2, per: 24h} # enough for the window, which is never recorded
     on_exhausted: withhold
-`, 0.5*factor, 0.3*factor))
+`, 0.5*factor, 0.3*factor)
+	d := playing(t, editionsOf(t, text), func(c *Core) {
+		p := c.programs[0]
 		p.random = noise
 		if replace != nil {
 			for i := range p.draws {
 				p.draws[i].mechanism = replace(p.draws[i].mechanism)
 			}
 		}
-		d := newDecider(t, p, zap.NewNop())
-		w := p.Schedule.First()
-		d.give(w, records, 0)
-		records := map[string]string{} // of each entry: they follow from what the ledger holds
-		for range n {
-			value, err := d.unrecorded(w).Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, known := records[string(value)]
-			if !known {
-				text = recordsOf(t, value)
-				records[string(value)] = text
-			}
-			seen[string(value)+text]++
-		}
 	})
+	d.give(d.editions[0], visits, trouble{})
+	for at, m := range d.messages {
+		if err := d.Message(m.Data, int64(at), time.Unix(m.At, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	records := map[string]string{} // of each entry: they follow from what the ledger holds
+	for range n {
+		value, err := unrecorded(t, d.Core).Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, known := records[string(value)]
+		if !known {
+			text = recordsOf(t, value)
+			records[string(value)] = text
+		}
+		seen[string(value)+text]++
+	}
 	return seen
+}
+
+// unrecorded makes the entry of the next window, which nobody commits or learns. So the window can be drawn again.
+func unrecorded(t *testing.T, c *Core) ledger.Entry {
+	t.Helper()
+	next, ready, _ := c.turn("s")
+	if !ready {
+		t.Fatal("the window is not ready")
+	}
+	err := c.begin(next)
+	if err == nil {
+		_, err = c.feedOn()
+	}
+	of := c.decision
+	c.decision, c.notices = nil, nil
+	if err == nil {
+		err = c.own.Finish(&of.entry)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return of.entry
 }
 
 // recordsOf are all records of an entry.

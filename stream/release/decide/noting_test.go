@@ -1,36 +1,60 @@
 package decide
 
 import (
+	"bytes"
 	"encoding/binary"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
 
-// logged is a message of the log, and when it was written.
-type logged struct {
-	data    []byte
-	written time.Time
+// finding has windows of a quarter, and discoveries whose noise is nearly always 0: K is 1, so the threshold is 2, and
+// P(Z ≠ 0) less than 10⁻¹⁰ for each of some hundred names in all tests.
+const finding = `
+version: 1
+streams:
+  - name: s
+    input: {topic: in, user: user, value: value, time: time, group: group}
+    groups:
+      discover:
+        - {name: hourly, every: 1h, epsilon: 24, delta: 0.00001}
+        - {name: twice, every: 2h, epsilon: 24, delta: 0.00001, max_groups: 2}
+      keep: 3h
+      max: 3
+      other: rest
+      always: [home]
+      match: '^[a-z/]*$'
+    bounds: {lower: 0, upper: 1000, step: 1}
+    window: {size: 15m, every: 15m, grace: 1s, start: 2026-01-01T00:00:00Z, end: 2026-01-02T00:00:00Z}
+    releases:
+      - {name: users, statistic: count, mechanism: geometric, epsilon: 30}
+    output: {topic: out}
+    budget: {epsilon: 10000, delta: 0.09, per: 24h}
+    on_exhausted: withhold
+`
+
+var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func quarter(n int) windows.Window {
+	start := newYear.Add(time.Duration(n) * 15 * time.Minute).UnixNano()
+	return windows.Window{Start: start, End: start + int64(15*time.Minute)}
 }
 
 // plan is a log of parts and marks of two partitions, in steps of a quarter, and the definitions that they belong to.
 type plan struct {
 	editions []config.Edition
-	steps    [][]logged
+	messages []messageLine
+	steps    []int64 // where each step ends
 }
 
 // drawPlan draws a stream whose names come and go, and whose parts overlap, repeat, and come late for some windows.
-func drawPlan(t *rapid.T) plan {
+func drawPlan(t *rapid.T, real testing.TB) plan {
 	text := finding
 	hops := rapid.Bool().Draw(t, "windows overlap")
 	if hops {
@@ -41,13 +65,8 @@ func drawPlan(t *rapid.T) plan {
 	}
 	var pl plan
 	for i, text := range []string{text, strings.Replace(text, "keep: 3h", "keep: 2h\n      except: [hats]", 1)} {
-		file, err := parse.File("streams.yaml", []byte(text), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := file.Streams[0]
-		pl.editions = append(pl.editions, config.Edition{Stream: s, Number: uint32(i + 1),
-			Schedule: s.Window.Schedule(s.Window.Start)})
+		pl.editions = append(pl.editions, editionsOf(real, text)...)
+		pl.editions[i].Number = uint32(i + 1)
 	}
 	edited := rapid.IntRange(3, 18).Draw(t, "edited at")
 	if edited > 16 {
@@ -64,7 +83,6 @@ func drawPlan(t *rapid.T) plan {
 		if n >= edited && len(pl.editions) > 1 {
 			e = &pl.editions[1]
 		}
-		var step []logged
 		for partition := range 2 {
 			for flush := rapid.IntRange(1, 2).Draw(t, "flushes"); flush > 0; flush-- {
 				o := windows.Origin{Stream: "s", Epoch: e.Number, Partition: partition, From: offsets[partition],
@@ -94,58 +112,41 @@ func drawPlan(t *rapid.T) plan {
 					messages = append(messages, messages...)
 				}
 				for _, data := range append(messages, m.Message()) {
-					step = append(step, logged{data, time.Unix(0, quarter(n).End)})
+					pl.messages = append(pl.messages, messageLine{At: quarter(n).End / 1e9, Data: data})
 				}
 			}
 		}
-		pl.steps = append(pl.steps, step)
+		pl.steps = append(pl.steps, int64(len(pl.messages)))
 	}
 	return pl
 }
 
 // planned is a worker that follows a plan, over several sessions.
 type planned struct {
-	plan
-	t    testing.TB
-	fold *ledger.State
-	at   int // steps that the session has read
-	log  int // messages
-	*decider
+	*player
+	plan plan
 }
 
-// begin opens a session that holds so many bytes of parts and of notes, and reads the first steps.
-func (p *planned) begin(steps int, parts, notes int64) {
-	var programs []*program
-	for _, e := range p.editions {
-		programs = append(programs, newProgram(e))
-	}
-	p.decider = newDecider(p.t, programs[0], zap.NewNop())
-	p.Editions, p.PartBytes, p.NoteBytes = p.editions, parts, notes
-	p.session(p.Config, p.fold, programs...)
-	p.at, p.log = 0, 0
-	p.messages = p.remembering()
-	for p.at < steps {
-		p.read()
+// follow returns a worker that has read nothing. Each of its sessions reads the log from its beginning.
+func (pl plan) follow(t testing.TB) *planned {
+	p := &planned{newPlayer(t), pl}
+	p.editions, p.player.messages = pl.editions, pl.messages
+	return p
+}
+
+// step has the session read up to the end of a step and decide. idle says that there is time for notes.
+func (p *planned) step(n int, idle bool) {
+	p.t.Helper()
+	p.idle = func() bool { return idle }
+	if err := p.decideUpTo(p.plan.steps[n], decideLine{Now: quarter(n).End/1e9 + 30, Unkept: true}); err != nil {
+		p.t.Fatal(err)
 	}
 }
 
-// read reads the next step.
-func (p *planned) read() {
-	for _, m := range p.steps[p.at] {
-		p.messages[int64(p.log)] = m.data
-		if err := p.gather.Add(m.data, int64(p.log), m.written); err != nil {
-			p.t.Fatal(err)
-		}
-		p.log++
-	}
-	p.at++
-}
-
-// catchUp notes what the session has read, as far as it is decided.
-func (d *decider) catchUp() {
-	for some := d.notes.catchUp(); len(some) > 0; some = d.notes.catchUp() {
-		d.reread(some)
-	}
+// begins opens a session that holds so many bytes of parts and of notes.
+func (p *planned) begins(parts, notes int64) {
+	p.t.Helper()
+	p.session(sessionLine{PartBytes: parts, MergeBytes: 1 << 20, NoteBytes: notes})
 }
 
 // knows checks that all parts of decided windows are noted.
@@ -171,45 +172,41 @@ func (p *planned) knows() {
 func TestNotesChangeNothing(t *testing.T) {
 	found, noted := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
-		pl := drawPlan(r)
-		var want []string
-		without := &planned{plan: pl, t: t, fold: ledger.NewState("app", 0)}
+		pl := drawPlan(r, t)
+		without, p := pl.follow(t), pl.follow(t)
 		for step := range pl.steps { // a session for each has no notes
-			without.begin(step+1, 0, 1<<20)
-			for _, e := range without.turns() {
-				want = append(want, fmt.Sprintf("%d: %s", e.Epoch, toldNames(e)))
-			}
+			without.begins(0, 1<<20)
+			without.step(step, false)
 		}
-		bytes := rapid.SampledFrom([]int64{0, 2000, 1 << 20})
-		p := &planned{plan: pl, t: t, fold: ledger.NewState("app", 0)}
-		var got []string
-		p.begin(0, bytes.Draw(r, "bytes of parts"), bytes.Draw(r, "bytes of notes"))
+		sizes := rapid.SampledFrom([]int64{0, 2000, 1 << 20})
+		p.begins(sizes.Draw(r, "bytes of parts"), sizes.Draw(r, "bytes of notes"))
 		for step := range pl.steps {
 			if rapid.IntRange(0, 4).Draw(r, "killed") == 0 {
-				p.begin(0, bytes.Draw(r, "bytes of parts"), bytes.Draw(r, "bytes of notes"))
-				for idle := rapid.IntRange(-1, step).Draw(r, "idle at"); p.at < step; p.read() {
-					if p.at == idle {
-						p.catchUp()
-					}
+				p.begins(sizes.Draw(r, "bytes of parts"), sizes.Draw(r, "bytes of notes"))
+				idle := rapid.IntRange(-1, step).Draw(r, "idle at")
+				for at := range step {
+					p.step(at, at == idle)
 				}
 			}
+			p.step(step, false)
 			if rapid.Bool().Draw(r, "idle") {
-				p.catchUp()
+				p.step(step, true)
 				p.knows()
 			}
 			for _, n := range p.notes.of {
 				noted += min(len(n.noted), 1)
 			}
-			p.read()
-			for _, e := range p.turns() {
-				got = append(got, fmt.Sprintf("%d: %s", e.Epoch, toldNames(e)))
-				if e.Discovery != nil {
-					found += len(e.Discovery.Found)
-				}
+		}
+		for i, e := range p.entries {
+			if got, want := p.ledger[i].value, without.ledger[i].value; !bytes.Equal(got, want) {
+				r.Fatalf("with notes (+), and without (-):\n%s", firstDifference(want, got))
+			}
+			if e.Discovery != nil {
+				found += len(e.Discovery.Found)
 			}
 		}
-		if !slices.Equal(got, want) {
-			r.Fatalf("with notes:\n%s\nwithout:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		if len(p.entries) != len(without.entries) {
+			r.Fatalf("%d entries with notes, %d without", len(p.entries), len(without.entries))
 		}
 	})
 	if found < 100 || noted < 500 {
@@ -220,14 +217,13 @@ func TestNotesChangeNothing(t *testing.T) {
 // TestNotesBeginAnew: notes are used only if they are about the period's parts and were made with the names that come
 // last at its end.
 func TestNotesBeginAnew(t *testing.T) {
-	p := programOf(t, finding)
 	end := quarter(7)
-	for name, change := range map[string]func(d *decider, parts []*windows.Held) []*windows.Held{
-		"nothing":             func(_ *decider, parts []*windows.Held) []*windows.Held { return parts },
-		"a part is not of it": func(_ *decider, parts []*windows.Held) []*windows.Held { return parts[1:] },
-		"other names come last": func(d *decider, parts []*windows.Held) []*windows.Held {
-			e := p.blank("app", quarter(6)) // as of a former definition whose grace is longer
-			e.Lane, e.Discovery = "hourly", &ledger.Discovery{Rules: p.rules,
+	for name, change := range map[string]func(d *player, parts []*windows.Held) []*windows.Held{
+		"nothing":             func(_ *player, parts []*windows.Held) []*windows.Held { return parts },
+		"a part is not of it": func(_ *player, parts []*windows.Held) []*windows.Held { return parts[1:] },
+		"other names come last": func(d *player, parts []*windows.Held) []*windows.Held {
+			e := d.programs[0].blank("app", quarter(6)) // as of a former definition whose grace is longer
+			e.Lane, e.Discovery = "hourly", &ledger.Discovery{Rules: d.programs[0].rules,
 				Found: []ledger.Finding{{Name: "socks", Value: 9}}}
 			if err := d.own.Lists().Add(e); err != nil {
 				t.Fatal(err)
@@ -235,17 +231,19 @@ func TestNotesBeginAnew(t *testing.T) {
 			return parts
 		},
 	} {
-		d := newDecider(t, p, zap.NewNop())
-		d.messages = d.remembering()
-		for n := range 8 {
-			d.giveNames(p, quarter(n), sentBy(1, 5, "shoes", "hats"))
-			if n < 7 {
-				d.turns()
+		d := playing(t, editionsOf(t, finding))
+		for range 7 {
+			d.next(sentBy(1, 5, "shoes", "hats"))
+		}
+		d.give(d.editions[0], sentBy(1, 5, "shoes", "hats"), trouble{})
+		for ; d.at < int64(len(d.messages)); d.at++ {
+			if err := d.Message(d.messages[d.at].Data, d.at, time.Unix(0, end.End)); err != nil {
+				t.Fatal(err)
 			}
 		}
 		period := windows.Window{Start: quarter(4).Start, End: end.End}
 		parts := change(d, d.gather.Parts("s", 1, period))
-		n := d.notes.take(p.lanes.Periods[0], period, parts)
+		n := d.notes.take(d.programs[0].lanes.Periods[0], period, parts)
 		if want := map[bool]int{true: 3}[name == "nothing"]; len(n.noted) != want || n.period != period {
 			t.Errorf("%s: %d parts are noted, want %d", name, len(n.noted), want)
 		}
@@ -257,19 +255,17 @@ func TestNotesBeginAnew(t *testing.T) {
 
 // TestNotesOfAWithheldPeriodAreNoUse in the next one.
 func TestNotesOfAWithheldPeriodAreNoUse(t *testing.T) {
-	p := programOf(t, strings.NewReplacer("epsilon: 10000, delta", "epsilon: 120, delta", "epsilon: 30",
-		"epsilon: 0.1").Replace(finding))
-	d := newDecider(t, p, zap.NewNop())
-	d.messages = d.remembering()
+	d := playing(t, editionsOf(t, strings.NewReplacer("epsilon: 10000, delta", "epsilon: 120, delta", "epsilon: 30",
+		"epsilon: 0.1").Replace(finding)))
 	withheld := 0
 	for n := range 12 {
-		d.giveNames(p, quarter(n), sentBy(1, 5, "shoes"))
-		for _, e := range d.turns() {
+		d.give(d.editions[0], sentBy(1, 5, "shoes"), trouble{})
+		for _, e := range d.decided() {
 			if e.Discovery != nil && e.Reason != "" {
 				withheld++
 			}
 		}
-		for _, l := range p.lanes.Periods {
+		for _, l := range d.programs[0].lanes.Periods {
 			if period, _ := l.Next(); d.notes.now(l).period != period {
 				t.Errorf("after quarter %d the notes of %s are of another period than the next one", n, l.Of.Name)
 			}

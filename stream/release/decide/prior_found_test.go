@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/shopspring/decimal"
-	"go.uber.org/zap"
 
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/audit"
@@ -138,19 +137,17 @@ func priorAnew(t *testing.T, p *program, fold *ledger.State, w windows.Window, g
 // TestAuditOfWhatFoundGroupsLearn: the audit computes what the draws of moving lists had learnt, and sees a value that
 // was another one.
 func TestAuditOfWhatFoundGroupsLearn(t *testing.T) {
-	p := programOf(t, learning)
-	d := newDecider(t, p, zap.NewNop())
-	d.messages = d.remembering()
-	var all []ledger.Entry
+	editions := editionsOf(t, learning)
+	d := playing(t, editions)
 	for n := range 30 {
 		records := sentBy(50, 3, "home")
 		if n < 4 || n > 20 {
 			records = append(records, sentBy(1, 5, "shoes")...)
 		}
-		d.giveNames(p, quarter(n), records)
-		all = append(all, d.turns()...)
+		d.give(editions[0], records, trouble{})
+		d.decided()
 	}
-	editions := []config.Edition{p.Edition}
+	all := d.entries
 	audited := func() audit.Findings { return auditOf(t, all, editions) }
 	if got := audited(); !got.OK || got.Priors != 30 {
 		t.Errorf("a healthy ledger: %+v", got)

@@ -9,28 +9,25 @@ import (
 	"time"
 
 	"github.com/shopspring/decimal"
-	"go.uber.org/zap"
 
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
 
-func adaptiveProgram(t testing.TB) *program {
-	t.Helper()
-	return programOf(t, twoGroups("lower: 0, upper: 60000, step: 1, prior: adaptive", `
+// adaptive has two releases that learn.
+var adaptive = twoGroups("lower: 0, upper: 60000, step: 1, prior: adaptive", `
       - {name: p50, statistic: median, epsilon: 0.5}
       - {name: users, statistic: count, epsilon: 0.5}
       - {name: p99, statistic: quantile, p: 0.99, epsilon: 0.5}
     min_users: {count: 60, release: users}
-`))
-}
+`)
 
 // TestMeasuresAreAFunctionOfTheLedger draws windows one after another, and at random moments computes the measures anew
 // from the encoded entries, or from a checkpoint of them, as a worker does that takes over: the same bits, also beyond
 // fresh starts, gaps and withheld windows. The bands of what it draws are the same, too.
 func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
-	p := adaptiveProgram(t)
+	p := programOf(t, adaptive)
 	random := rand.New(rand.NewPCG(1, 2))
 	hasher := windows.NewHasher([16]byte{})
 	const block = 512 // windows between two fresh starts
@@ -150,14 +147,14 @@ func TestMeasuresAreAFunctionOfTheLedger(t *testing.T) {
 // memory than one of a single stream before the garbage collector begins to work hard.
 func TestMemoryGrowsWithFigures(t *testing.T) {
 	text := strings.NewReplacer("EPSILON", "1", "LIMIT", "1000", "ATMOST", "2").Replace(alarmed)
-	one, other := programOf(t, text), programOf(t, text)
-	other.Stream.Name = "other"
-	d := newDecider(t, one, zap.NewNop())
-	figures := len(one.draws) * len(one.Stream.Groups)
+	one, other := editionsOf(t, text), editionsOf(t, text)
+	other[0].Stream.Name = "other"
+	d := playing(t, one)
+	figures := len(d.programs[0].draws) * len(one[0].Stream.Groups)
 	if got := d.figures(); got != figures || got == 0 {
 		t.Errorf("%d figures, want %d", got, figures)
 	}
-	if d.goesOn(nil, nil, one, other); d.figures() != 2*figures {
+	if d := playing(t, append(one, other...)); d.figures() != 2*figures {
 		t.Errorf("%d figures of two streams, want %d", d.figures(), 2*figures)
 	}
 }

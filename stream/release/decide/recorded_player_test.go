@@ -33,16 +33,35 @@ type player struct {
 	others   map[int][]string
 	texts    map[string]text
 	kept     kept
-	audit    *audit.Audit
+	audit    *audit.Audit          // nil: entries are not audited, nor derived again from their facts
 	states   map[int]*ledger.State // after the committed entries of each partition
+	entries  []ledger.Entry        // that were committed, in this partition
+	notices  []Notice              // what people were told
+	decoded  map[string]ledger.Entry
+
+	inputs   int              // partitions of the input, for what is sent
+	sent     map[string]int64 // the offsets of the input, by stream, edition and partition
+	attempts int
+	slices   map[string]int64 // how many of a stream were sent by give
 
 	sessions int
-	rereads  int         // parts that were read again
-	leftOut  func(error) // is told why a checkpoint is left out, which fails if it is nil
+	settings sessionLine   // of the last one
+	prepare  func(c *Core) // changes the core of each session
+	idle     func() bool   // says whether there is time for the notes of discoveries
+	rereads  int           // parts that were read again
+	leftOut  func(error)   // is told why a checkpoint is left out, which fails if it is nil
 	now      int64
 	fate     string
+	cut      int   // how many entries at the end of an aborted transaction were not written
 	at       int64 // the next message to read
 	*Core
+}
+
+// newPlayer returns a player without streams and with an empty ledger.
+func newPlayer(t testing.TB) *player {
+	return &player{t: t, others: map[int][]string{}, texts: map[string]text{}, read: map[int]int64{},
+		states: map[int]*ledger.State{}, decoded: map[string]ledger.Entry{}, inputs: 1, sent: map[string]int64{},
+		slices: map[string]int64{}}
 }
 
 // text is a checkpoint or a snapshot.
@@ -57,8 +76,8 @@ type kept struct {
 // replay plays the inputs and returns them with the outputs in between.
 func replay(t testing.TB, inputs []line) []line {
 	t.Helper()
-	p := &player{t: t, others: map[int][]string{}, texts: map[string]text{}, read: map[int]int64{}, audit: audit.New(),
-		states: map[int]*ledger.State{}}
+	p := newPlayer(t)
+	p.audit = audit.New()
 	for i, l := range inputs {
 		p.out = append(p.out, l)
 		var err error
@@ -111,13 +130,13 @@ func (p *player) edition(l editionLine) error {
 
 // begin opens a session, as the stage does.
 func (p *player) begin(l sessionLine) error {
-	p.fate = ""
+	p.fate, p.settings = "", l
 	p.sessions++
 	cfg := Config{App: "app", Editions: p.editions, Hasher: windows.NewHasher([16]byte{}), WatchKey: make([]byte, 32),
 		MergeBytes: l.MergeBytes, PartBytes: l.PartBytes, NoteBytes: l.NoteBytes, CheckpointEvery: 3,
 		Lineage: func(budget string) []string { return append([]string{budget}, l.Lineage[budget]...) },
-		Place:   func(budget string) int { return l.Places[budget] },
-		Random:  rand.NewChaCha8([32]byte{byte(p.sessions), byte(p.sessions >> 8)})}
+		Place:   func(budget string) int { return l.Places[budget] }, Idle: func() bool { return p.idle == nil || p.idle() },
+		Random: rand.NewChaCha8([32]byte{byte(p.sessions), byte(p.sessions >> 8)})}
 	maps.DeleteFunc(p.texts, func(key string, _ text) bool {
 		return slices.ContainsFunc(l.Forgets, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 	})
@@ -137,6 +156,10 @@ func (p *player) begin(l sessionLine) error {
 		return err
 	}
 	p.watches.seal = openSeal{}
+	if p.prepare != nil {
+		p.prepare(p.Core)
+	}
+	defer p.listen()
 	for {
 		do, err := p.Next(time.Unix(p.now, 0))
 		if err != nil {
@@ -162,6 +185,9 @@ func (p *player) begin(l sessionLine) error {
 		}
 	}
 }
+
+// listen takes note of what people have to be told.
+func (p *player) listen() { p.notices = append(p.notices, p.Notices()...) }
 
 // charged reads a partition of the ledger, as the stage does.
 func (p *player) charged(number int, continued []Continued, others map[int]*ledger.State) (own Charges,
@@ -198,7 +224,7 @@ func (p *player) readOn(number int, from int64, into *Charges) error {
 		}
 	}
 	for at := from; at < int64(len(all)); at++ {
-		e, err := ledger.Decode(all[at].value)
+		e, err := p.decode(all[at].value)
 		if err != nil {
 			return err
 		}
@@ -213,6 +239,16 @@ func (p *player) readOn(number int, from int64, into *Charges) error {
 	}
 	p.read[number] = int64(len(all))
 	return nil
+}
+
+// decode decodes each entry once. Nobody changes what is behind its pointers.
+func (p *player) decode(value []byte) (e ledger.Entry, err error) {
+	e, known := p.decoded[string(value)]
+	if !known {
+		e, err = ledger.Decode(value)
+		p.decoded[string(value)] = e
+	}
+	return e, err
 }
 
 // inLedger is a record of the ledger.
@@ -237,21 +273,31 @@ func (p *player) again(h *windows.Held) {
 }
 
 // decideAll reads all messages and does what the core asks for, until nothing is due.
-func (p *player) decideAll(l decideLine) error {
+func (p *player) decideAll(l decideLine) error { return p.decideUpTo(int64(len(p.messages)), l) }
+
+// decideUpTo is the same, but reads only the messages before an offset.
+func (p *player) decideUpTo(offset int64, l decideLine) error {
 	p.now, p.fate = l.Now, l.Fate
-	for ; p.at < int64(len(p.messages)); p.at++ {
+	for ; p.at < min(offset, int64(len(p.messages))); p.at++ {
 		m := p.messages[p.at]
 		// What is damaged counts as lost. The stage logs it.
 		_ = p.Message(bytes.Clone(m.Data), p.at, time.Unix(m.At, 0))
 	}
-	if err := p.untilIdle(); errors.Is(err, errFate) {
+	err := p.untilIdle()
+	p.listen()
+	if errors.Is(err, errFate) {
 		p.Core = nil
 		return nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
-	text, err := p.own.Checkpoint()
-	state := stateLine{Checkpoint: hashed("checkpoint", text), Saved: p.Saved(), Needs: p.Needs(p.at)}
+	state := stateLine{Saved: p.Saved(), Needs: p.Needs(p.at)}
+	if p.audit != nil {
+		var text []byte
+		text, err = p.own.Checkpoint()
+		state.Checkpoint = hashed("checkpoint", text)
+	}
 	p.out = append(p.out, line{State: &state})
 	if !l.Unkept {
 		p.kept = kept{Offset: state.Needs, Saved: state.Saved}
@@ -300,24 +346,28 @@ func hashed(key string, text []byte) textLine {
 
 // commit commits a transaction, or not.
 func (p *player) commit(of Commit) error {
-	if p.fate == unsent {
+	if p.fate == unsent || p.fate == unsaved && len(of.Snapshots) > 0 {
 		p.out = append(p.out, line{Ended: p.fate})
 		return errFate
 	}
 	if of.Checkpoint != nil {
 		p.write(progress.CheckpointKey(0), of.Checkpoint)
 	}
+	if p.fate == aborted {
+		of.Entries = of.Entries[:max(0, len(of.Entries)-p.cut)]
+	}
 	for _, d := range of.Entries {
 		p.out = append(p.out, line{Entry: string(d.Value)})
 		p.ledger = append(p.ledger, inLedger{d.Value, p.fate == aborted})
 		if p.fate != aborted {
+			p.entries = append(p.entries, d.Entry)
 			p.follows(0, int64(len(p.ledger)-1), d.Entry.Key(), d.Value)
 		}
 	}
 	for _, s := range of.Snapshots {
 		p.write(s.Key, s.Text)
 	}
-	if p.fate != "" {
+	if p.fate != "" && p.fate != unsaved {
 		p.out = append(p.out, line{Ended: p.fate})
 		return errFate
 	}
@@ -349,6 +399,9 @@ func (p *player) elsewhere(l chargedLine) error {
 // follows takes an entry that is in the ledger. It has to follow from its own facts and from the entries before it.
 func (p *player) follows(partition int, offset int64, key, value []byte) {
 	p.t.Helper()
+	if p.audit == nil {
+		return
+	}
 	p.audit.Entry(audit.Position{Topic: "app.ledger", Partition: partition, Offset: offset}, key, value)
 	e, err := ledger.Decode(value)
 	if err != nil {

@@ -171,11 +171,12 @@ func fields(text string) []string {
 }
 
 // The fates of a transaction whose session ends: all of it is in the log as aborted, none of it is, or it is committed
-// and the session does not know it.
+// and the session does not know it. A session may also end before it commits snapshots.
 const (
 	aborted = "aborted"
 	unsent  = "unsent"
 	unknown = "unknown"
+	unsaved = "unsaved"
 )
 
 var errFate = errors.New("the session ends by the tape")

@@ -14,7 +14,7 @@ import (
 // A rehearsal says of windows what the service says of the same windows with the same noise: values, bands and
 // qualities, also after windows that were left out, and when the filters begin anew after 512 windows.
 func TestRehearsalIsTheService(t *testing.T) {
-	p := adaptiveProgram(t)
+	p := programOf(t, adaptive)
 	p.random = rand.NewChaCha8([32]byte{7})
 	r := NewRehearsal(p.Stream, p.Schedule.Start)
 	r.program.random = rand.NewChaCha8([32]byte{7})

@@ -13,7 +13,6 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/windows"
 )
@@ -103,19 +102,6 @@ func put(into *yaml.Node, key, value string) {
 		panic(err) // of this file
 	}
 	into.Content = append(into.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, node.Content[0])
-}
-
-// sending is a slice of a stream, and what users send in it.
-type sending struct {
-	edition config.Edition
-	slice   windows.Window
-	visits  []userVisit
-}
-
-type userVisit struct {
-	user  uint64
-	group string
-	value int64
 }
 
 // play has users send, and decides what is due after each slice if that is wanted.
@@ -234,22 +220,14 @@ func visitsOf(words []string) (all []userVisit, err error) {
 		}
 		for user := from; user <= to; user++ {
 			for group := range strings.SplitSeq(groups, ",") {
-				all = append(all, userVisit{user, group, value})
+				all = append(all, userVisit{user: user, group: group, value: value})
 			}
 		}
 	}
 	return all, nil
 }
 
-// trouble is what goes wrong with parts.
-type trouble struct {
-	damaged, unreadable, gap, unmarked bool
-	lost                               int64
-	only                               int // partition; −1 for all
-}
-
 func newTrouble(d *datadriven.TestData) (of trouble, err error) {
-	of.only = -1
 	for _, a := range d.CmdArgs {
 		switch a.Key {
 		case "damaged":
@@ -260,10 +238,13 @@ func newTrouble(d *datadriven.TestData) (of trouble, err error) {
 			of.gap = true
 		case "unmarked":
 			of.unmarked = true
+		case "shared":
+			of.shared = true
 		case "lost":
 			of.lost, err = strconv.ParseInt(a.Vals[0], 10, 64)
 		case "in":
 			of.only, err = strconv.Atoi(a.Vals[0])
+			of.only++
 		case "crash", "unkept", "anew", "changes":
 		default:
 			err = fmt.Errorf("unknown argument %s", a)
@@ -273,60 +254,6 @@ func newTrouble(d *datadriven.TestData) (of trouble, err error) {
 		}
 	}
 	return of, nil
-}
-
-// send writes the parts and marks of a slice: users whose number is even are in the first partition of two.
-func (s *script) send(of sending, t trouble) {
-	stream, epoch := of.edition.Stream, of.edition.Number
-	for partition := range s.inputs {
-		if t.only >= 0 && t.only != partition {
-			continue
-		}
-		bag := windows.NewBag(windows.BagSpec{Groups: stream.Groups, MaxGroups: stream.MaxGroups,
-			Policy: stream.Contribution, Window: of.slice, Hasher: windows.NewHasher([16]byte{}),
-			Open: stream.Found != nil})
-		n := int64(1)
-		for i, v := range of.visits {
-			if int(v.user)%s.inputs != partition {
-				continue
-			}
-			n++
-			at := of.slice.Start + int64(i)
-			if stream.Found != nil {
-				bag.PutName(spread(v.user), []byte(v.group), at, v.value)
-			} else if group := slices.Index(stream.Groups, v.group); group >= 0 {
-				bag.Add(spread(v.user), group, at, v.value)
-			} else {
-				s.t.Fatalf("stream %s has no group %q", stream.Name, v.group)
-			}
-		}
-		key := fmt.Sprint(stream.Name, epoch, partition)
-		s.attempts++
-		o := windows.Origin{Stream: stream.Name, Epoch: epoch, Partition: partition, From: s.sent[key],
-			To: s.sent[key] + n, Attempt: [16]byte{byte(s.attempts), byte(s.attempts >> 8)}}
-		if !t.unmarked { // otherwise another worker reads the same records again
-			s.sent[key] = o.To
-		}
-		part := windows.Part{Origin: o, Slice: of.slice, Payload: bag.Seal()}
-		if t.unreadable {
-			part.Payload = []byte("unreadable")
-		}
-		mark := windows.Mark{Origin: o, Partitions: s.inputs, Lost: t.lost, Slices: []int64{of.slice.Start},
-			After: of.slice.Start, Through: of.slice.End}
-		messages := part.Messages(1 << 20)
-		if t.damaged {
-			messages[0][len(messages[0])/2] ^= 4
-		}
-		if !t.unmarked {
-			messages = append(messages, mark.Message())
-		}
-		if t.gap {
-			messages = nil
-		}
-		for _, m := range messages {
-			s.messages = append(s.messages, messageLine{At: of.slice.End / 1e9, Data: m})
-		}
-	}
 }
 
 // keyedSeal hides nothing, but opens only what was closed with the same key.

@@ -47,7 +47,7 @@ import (
 // Arguments of play and send say what goes wrong with the parts: lost=3 (records of the input that were gone before
 // they could be read), damaged (the message has a wrong byte), unreadable (the part is whole, and nobody can read it),
 // gap (what one worker wrote is missing), unmarked (it died before its mark), in=1 (only this partition of the input is
-// cut).
+// cut). With shared, streams whose users are the same share their bags.
 //
 // Arguments of play and decide say what goes wrong with the session: crash=aborted (its transaction is in the log and
 // not committed), crash=unsent (nothing of it is), crash=unknown (it is committed, and the session does not know);
@@ -91,14 +91,9 @@ func TestScripts(t *testing.T) {
 type script struct {
 	*player
 	t         testing.TB
-	base      string           // the streams file, as the script has it
-	text      string           // the same, as it was changed
-	inputs    int              // partitions of the input
-	sent      map[string]int64 // the offsets of the input, by stream, edition and partition
-	attempts  int
-	settings  sessionLine
+	base      string // the streams file, as the script has it
+	text      string // the same, as it was changed
 	seal      keyedSeal
-	notices   []Notice
 	lasting   map[string]bool // of which people were told that it lasts
 	items     []item
 	snapshots map[string]text // and checkpoints, as they were at keep
@@ -174,15 +169,13 @@ func (s *script) begins(d *datadriven.TestData, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.player = &player{t: s.t, others: map[int][]string{}, texts: map[string][]byte{}, read: map[int]int64{},
-		audit: audit.New(), states: map[int]*ledger.State{}}
+	s.player, s.seal = newPlayer(s.t), "1"
+	s.audit, s.prepare = audit.New(), func(c *Core) { c.watches.seal = s.seal }
 	s.leftOut = func(err error) { s.items = append(s.items, item{text: "a checkpoint is left out: " + err.Error()}) }
-	s.text, s.inputs, s.sent, s.attempts, s.seal = text, 1, map[string]int64{}, 0, "1"
-	s.told, s.written, s.adopts, s.recent, s.notices = map[string]string{}, 0, map[string]bool{}, nil, nil
+	s.text, s.told, s.written, s.adopts, s.recent = text, map[string]string{}, 0, map[string]bool{}, nil
 	s.lasting, s.items = map[string]bool{}, nil
 	d.MaybeScanArgs(s.t, "inputs", &s.inputs)
-	s.settings = sessionLine{PartBytes: 1 << 20, MergeBytes: 1 << 20, NoteBytes: 1 << 20,
-		Lineage: map[string][]string{}}
+	s.settings = roomy()
 	file, err := parse.File("streams.yaml", []byte(full), nil)
 	if err != nil {
 		return "", err
@@ -281,8 +274,6 @@ func (s *script) opens() error {
 	if err := s.begin(s.settings); err != nil {
 		return err
 	}
-	s.watches.seal = s.seal
-	s.notices = append(s.notices, s.Notices()...)
 	s.collect(false)
 	return nil
 }
@@ -334,9 +325,7 @@ func (s *script) decideNow(f fate) error {
 			return err
 		}
 	}
-	core := s.Core
 	err := s.decideAll(decideLine{Now: s.now, Fate: f.crash, Unkept: f.unkept})
-	s.notices = append(s.notices, core.Notices()...)
 	s.collect(f.onlyDifferent)
 	return err
 }

@@ -47,14 +47,15 @@ func (v *view) wants(e ledger.Entry) bool {
 }
 
 // set takes the arguments of show. Beside segments these are log (what people are told), texts (checkpoints and
-// snapshots), needs (from where the next session reads) and reads (how many parts were read again).
+// snapshots), needs (from where the next session reads), reads (how many parts were read again) and merges (of which
+// streams parts were merged).
 func (v *view) set(d *datadriven.TestData) error {
 	*v = view{words: map[string]bool{}}
 	for _, a := range d.CmdArgs {
 		switch {
 		case a.Key == "only":
 			v.only = a.Vals[0]
-		case segments[a.Key] != nil || slices.Contains([]string{"log", "texts", "needs", "reads"}, a.Key):
+		case segments[a.Key] != nil || slices.Contains([]string{"log", "texts", "needs", "reads", "merges"}, a.Key):
 			v.words[a.Key] = true
 		default:
 			return fmt.Errorf("%s cannot be shown", a)
@@ -390,6 +391,11 @@ func (s *script) toldText(n Notice) string {
 		return lossText(n)
 	case Line:
 		text = map[Level]string{Info: "info: ", Warn: "warning: ", Error: "error: "}[n.Level] + n.Text
+	case Merged:
+		if s.shown.words["merges"] {
+			return "merged the parts of " + n.Stream
+		}
+		return ""
 	case Lasting:
 		if !s.lasting[n.Key] {
 			text = "warning: " + n.Text

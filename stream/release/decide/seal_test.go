@@ -9,12 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/zap"
 	"pgregory.net/rapid"
 
 	"github.com/louver/louver/stream/audit"
 	"github.com/louver/louver/stream/ledger"
-	"github.com/louver/louver/windows"
 )
 
 // TestSealedSecrets: all have the same length, whatever ρ is. No two are alike, and each opens for its own instance
@@ -91,62 +89,41 @@ func TestNoValueIsDrawnTwice(t *testing.T) {
 // noSecretServesTwice wants that some instance of a watch fires.
 func noSecretServesTwice(t *testing.T, watch, text string) {
 	fired, adopted := false, false
+	seal, err := newSeal("app", make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
 	rapid.Check(t, func(r *rapid.T) {
-		p := programOf(t, strings.NewReplacer("EPSILON", "0.5", "LIMIT", "40", "ATMOST", "3").Replace(text))
-		var committed, aborted [][]byte
-		raw := map[string]string{} // what was written of a window
-		offset := int64(0)
+		d := playing(t, editionsOf(t, strings.NewReplacer("EPSILON", "0.5", "LIMIT", "40", "ATMOST", "3").Replace(text)),
+			func(c *Core) { c.watches.seal = seal })
 		for range rapid.IntRange(1, 12).Draw(r, "sessions") {
-			d := newDecider(t, p, zap.NewNop()).sealing()
-			all := append(slices.Clone(committed), aborted...)
-			committed = nil
-			for _, value := range all {
-				e, err := ledger.Decode(value)
-				if err == nil && !d.own.Books.Has(e) {
-					committed, err = append(committed, value), d.enter(e, value)
+			d.session(d.settings)
+			for range rapid.IntRange(1, 4).Draw(r, "transactions") {
+				for range rapid.IntRange(1, 3).Draw(r, "windows") {
+					d.give(d.editions[0], users(rapid.SampledFrom([]uint64{0, 5, 200}).Draw(r, "users"), "b", 700), trouble{})
 				}
-				if err != nil {
+				fate := rapid.SampledFrom([]string{"", "", aborted, unsent}).Draw(r, "fate")
+				d.cut = rapid.IntRange(0, 3).Draw(r, "entries that were not written")
+				if err := d.decideAll(decideLine{Now: d.now, Fate: fate}); err != nil {
 					r.Fatal(err)
 				}
-			}
-			adopted = adopted || len(aborted) > 0
-			aborted = nil
-			d.gather = windows.NewGathering(1 << 30)
-			d.gather.Follow(p.Stream.Name, p.Number, p.Schedule, 0, p.lanes.Windows.Decided())
-			d.offset = offset
-			for range rapid.IntRange(1, 4).Draw(r, "transactions") {
-				var values [][]byte
-				for range rapid.IntRange(1, 3).Draw(r, "windows") {
-					e := d.next(users(rapid.SampledFrom([]uint64{0, 5, 200}).Draw(r, "users"), 1, 700))
-					value, err := e.Encode()
-					if err != nil {
-						r.Fatal(err)
-					}
-					values = append(values, value)
-				}
-				fate := rapid.SampledFrom([]string{"committed", "committed", "aborted", "in part", "lost"}).Draw(r,
-					"fate")
-				written := values
-				switch fate {
-				case "in part":
-					written = values[:rapid.IntRange(0, len(values)-1).Draw(r, "written")]
-				case "lost":
-					written = nil
-				}
-				for _, value := range written {
-					e, _ := ledger.Decode(value)
-					if before, known := raw[e.WindowEnd.String()]; known && before != string(value) {
-						r.Fatalf("the window ending %s has two outcomes", e.WindowEnd)
-					}
-					raw[e.WindowEnd.String()] = string(value)
-				}
-				if fate != "committed" {
-					aborted = written
+				if d.Core == nil {
 					break
 				}
-				committed = append(committed, values...)
 			}
-			offset = d.offset
+		}
+		raw := map[string]string{} // what was written of a window
+		for _, l := range d.ledger {
+			e, err := d.decode(l.value)
+			if err != nil {
+				r.Fatal(err)
+			}
+			end := e.WindowEnd.String()
+			before, known := raw[end]
+			if known && before != string(l.value) {
+				r.Fatalf("the window ending %s has two outcomes", end)
+			}
+			raw[end], adopted = string(l.value), adopted || known
 		}
 		secrets, of := map[string]string{}, map[string]string{}
 		firings := map[string]int{}
@@ -174,8 +151,11 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 		}
 		a := audit.New()
 		armed := int64(0)
-		for i, value := range committed {
-			e, _ := ledger.Decode(value)
+		for i, e := range d.entries {
+			value, err := e.Encode()
+			if err != nil {
+				r.Fatal(err)
+			}
 			a.Entry(audit.Position{Topic: "ledger", Offset: int64(i)}, e.Key(), value)
 			for _, w := range e.Continual {
 				if w.Arms {
@@ -194,7 +174,7 @@ func noSecretServesTwice(t *testing.T, watch, text string) {
 
 // TestWatchesNeedAKey: without the app's key nothing is armed.
 func TestWatchesNeedAKey(t *testing.T) {
-	c := &Core{programs: []*program{alarmedProgram(t, "1")}}
+	c := &Core{programs: []*program{newProgram(alarmedStream(t))}}
 	if _, err := newWatches(c); err == nil {
 		t.Error("there is a seal without a key")
 	}

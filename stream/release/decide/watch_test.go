@@ -1,17 +1,14 @@
 package decide
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 
-	"go.uber.org/zap"
-
 	"github.com/louver/louver/mechanisms"
-	"github.com/louver/louver/stream/ledger"
+	"github.com/louver/louver/stream/config"
 )
 
 // alarmed is a stream whose watch has so large an ε that it follows its condition exactly, and holds for an hour. Its
@@ -28,29 +25,10 @@ const alarmed = oneStream + `
     on_exhausted: withhold
 `
 
-// alarmedProgram has windows of an hour. Its watch costs ε 1000.
-func alarmedProgram(t testing.TB, atMost string) *program {
+// alarmedStream has windows of an hour. Its watch costs ε 1000.
+func alarmedStream(t testing.TB) config.Edition {
 	t.Helper()
-	return programOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", "1000000", "ATMOST", atMost).Replace(alarmed))
-}
-
-// sealing gives a decider the seal of an app.
-func (d *decider) sealing() *decider {
-	d.t.Helper()
-	s, err := newSeal("app", bytes.Repeat([]byte{1}, 32))
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	d.watches.seal = s
-	return d
-}
-
-// next decides the next window and records it.
-func (d *decider) next(records []contribution) ledger.Entry {
-	d.t.Helper()
-	w, _ := d.programs[0].Schedule.After(d.programs[0].lanes.Windows.Decided())
-	d.give(w, records, 0)
-	return d.decide(w)
+	return editionsOf(t, strings.NewReplacer("EPSILON", "1000", "LIMIT", "1000000", "ATMOST", "9").Replace(alarmed))[0]
 }
 
 // traced is an alarm whose instances are known by their secrets. It notes which of them look.
@@ -88,10 +66,10 @@ func (a traced) LookFrom(groups []*mechanisms.Sample, _ []int64, random io.Reade
 // ledger, and a new one follows only after it has fired. The proof needs that: a fresh secret in each window would cost
 // ε in each.
 func TestOneSecretFromArmingToFiring(t *testing.T) {
-	p := alarmedProgram(t, "9")
 	looked := []string{}
-	p.continual[0].tester = traced{new(int), &looked, ""}
-	d := newDecider(t, p, zap.NewNop()).sealing()
+	d := playing(t, []config.Edition{alarmedStream(t)}, func(c *Core) {
+		c.programs[0].continual[0].tester = traced{new(int), &looked, ""}
+	})
 	for range 7 {
 		d.next(nil)
 	}
@@ -105,18 +83,24 @@ func TestOneSecretFromArmingToFiring(t *testing.T) {
 // TestEveryStreamHasItsOwnSecret: two streams of a budget have the same watch. Each looks with the secret that was
 // armed for it.
 func TestEveryStreamHasItsOwnSecret(t *testing.T) {
-	p, q := alarmedProgram(t, "9"), alarmedProgram(t, "9")
-	q.Stream.Name, q.Stream.Budget = "t", p.Stream.Budget
-	armed, ofP, ofQ := new(int), []string{}, []string{}
-	p.continual[0].tester, q.continual[0].tester = traced{armed, &ofP, ""}, traced{armed, &ofQ, ""}
-	d := newDecider(t, p, zap.NewNop()).sealing()
+	both := []config.Edition{alarmedStream(t), alarmedStream(t)}
+	both[1].Stream.Name, both[1].Stream.Budget = "t", both[0].Stream.Budget
+	count, looked := new(int), map[string]*[]string{"s": {}, "t": {}}
+	d := playing(t, both, func(c *Core) {
+		for _, p := range c.programs {
+			p.continual[0].tester = traced{count, looked[p.Stream.Name], ""}
+		}
+	})
 	for range 2 {
-		d.goesOn(nil, nil, p, q)
-		d.next(nil)
-		d.goesOn(nil, nil, q, p)
-		d.next(nil)
+		slices.Reverse(both)
+		d.session(d.settings)
+		for _, of := range both {
+			d.give(of, nil, trouble{})
+		}
+		d.decided()
 	}
-	if !slices.Equal(ofP, []string{"secret 1", "secret 1"}) || !slices.Equal(ofQ, []string{"secret 2", "secret 2"}) {
-		t.Errorf("one stream looks with %q, the other with %q; want each with its own", ofP, ofQ)
+	if ofS, ofT := *looked["s"], *looked["t"]; !slices.Equal(ofT, []string{"secret 1", "secret 1"}) ||
+		!slices.Equal(ofS, []string{"secret 2", "secret 2"}) {
+		t.Errorf("one stream looks with %q, the other with %q; want each with its own", ofS, ofT)
 	}
 }
