@@ -164,34 +164,54 @@ func (p *cutter) due(in *streamInput, now int64) (through int64, ok bool) {
 
 // cutAt cuts a stream's windows up to through, with one cut for each number of partitions that windows take.
 func (p *cutter) cutAt(in *streamInput, through, offset int64) {
-	steps := p.Inputs.Steps(p.at.Topic)
-	for i, s := range steps[:len(steps)-1] {
-		if last := min(in.before(steps[i+1].Due), through); last > in.cutThrough() {
-			in.cutAt(last, offset, s.Partitions)
+	steps, most := p.Inputs.Steps(p.at.Topic), 0
+	for i, s := range steps {
+		last := through
+		if i+1 < len(steps) {
+			last = min(last, in.before(steps[i+1].Due))
 		}
-	}
-	if through > in.cutThrough() {
-		in.cutAt(through, offset, steps[len(steps)-1].Partitions)
+		most = max(most, s.Partitions)
+		if after := in.cutThrough(); last > after {
+			in.cutAt(last, offset, s.Partitions)
+			for _, in := range in.all() {
+				p.cutGone(in, s.Partitions, most, windows.Mark{Partitions: s.Partitions, After: after, Through: last})
+			}
+		}
 	}
 }
 
 // vanished marks all windows of partitions that no longer exist as cut. Nothing more will come from them, so the
-// windows must be released without them. The worker of the first partition does this.
+// windows must be released without them.
 func (p *cutter) vanished() {
+	steps, most := p.Inputs.Steps(p.at.Topic), 0
+	for i := 1; i < len(steps); i++ {
+		most = max(most, steps[i-1].Partitions)
+		for _, in := range p.streams {
+			after := in.before(steps[i].Due)
+			left := steps[i].Partitions
+			p.cutGone(in, left, most, windows.Mark{Partitions: steps[i-1].Partitions, After: after, Through: after})
+			through := in.cutThrough()
+			if i+1 < len(steps) {
+				through = min(through, in.before(steps[i+1].Due))
+			}
+			if through > after { // cut by a worker that is gone
+				p.cutGone(in, left, most, windows.Mark{Partitions: left, After: after, Through: through})
+			}
+		}
+	}
+}
+
+// cutGone writes a mark for each partition that the topic had and no longer has, from number left up to most. Workers of
+// other processes may not know that it has fewer: they give windows the former number, which is larger, so these wait
+// for all the partitions that there were. Only the worker of partition 0 does this, because it knows the number.
+func (p *cutter) cutGone(in *streamInput, left, most int, mark windows.Mark) {
 	if p.at.Number != 0 {
 		return
 	}
-	steps := p.Inputs.Steps(p.at.Topic)
-	for i := 1; i < len(steps); i++ {
-		for gone := steps[i].Partitions; gone < steps[i-1].Partitions; gone++ {
-			for _, in := range p.streams {
-				through := in.before(steps[i].Due)
-				mark := windows.Mark{Origin: windows.Origin{Stream: in.stream.Name, Epoch: in.edition, Partition: gone},
-					Partitions: steps[i-1].Partitions,
-					After:      through, Through: through}
-				p.writer.put(in, mark.Message(), nil)
-			}
-		}
+	for gone := left; gone < most; gone++ {
+		mark.Origin = windows.Origin{Stream: in.stream.Name, Epoch: in.edition, Partition: gone}
+		_, _ = rand.Read(mark.Attempt[:]) // never fails
+		p.writer.put(in, mark.Message(), nil)
 	}
 }
 

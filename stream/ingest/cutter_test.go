@@ -19,6 +19,7 @@ import (
 	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/stage"
+	"github.com/louver/louver/windows"
 )
 
 // A fetch waits until the first window of any stream is due. A window that is due already has to wait for something
@@ -84,19 +85,104 @@ func (l *controlLog) Write(_ context.Context, records []control.Record) error {
 	return nil
 }
 
+// cuttingWorker is the worker of a partition of topic in, which has nothing to read.
+func cuttingWorker(t *testing.T, number int, inputs *control.Inputs) *partition {
+	p := &partition{}
+	p.reader = reader{Ingest: &Ingest{Env: stage.Env{Log: zap.NewNop()}, Inputs: inputs, Place: func(string) int { return 0 }},
+		at: stage.Partition{Topic: "in", Number: number}}
+	stream := testStream(t)
+	stream.Budget = &config.Budget{Name: "b"}
+	p.streams = []*streamInput{testStreamInput(t, stream)}
+	p.writer = writer{reader: &p.reader}
+	p.cutter = cutter{reader: &p.reader, writer: &p.writer}
+	return p
+}
+
+// A topic of four partitions is made anew with two. The worker of partition 0 knows it, and that of partition 1, in
+// another process, does not. All windows are decided, also those that an earlier worker had cut.
+func TestWindowsOfATopicWithFewerPartitions(t *testing.T) {
+	log := &controlLog{records: map[string][]byte{}}
+	inputs := control.NewInputs(log)
+	zero, one := cuttingWorker(t, 0, inputs), cuttingWorker(t, 1, control.NewInputs(log))
+	in := zero.streams[0]
+	g := windows.NewGathering(1 << 20)
+	g.Follow(in.stream.Name, in.edition, in.schedule, time.Minute, 0)
+	at := int64(0)
+	pass := func(p *partition) { // what is cut gets its mark, and all marks are read
+		t.Helper()
+		for _, c := range p.streams[0].cuts {
+			p.writer.put(p.streams[0], windows.Mark{Origin: windows.Origin{Stream: in.stream.Name, Epoch: in.edition,
+				Partition: p.at.Number}, Partitions: c.partitions, After: p.streams[0].through,
+				Through: c.through}.Message(), nil)
+			p.streams[0].through = c.through
+		}
+		p.streams[0].cuts = nil
+		for _, r := range p.writer.queue {
+			if err := g.Add(r.Value, at, time.UnixMilli(r.Time)); err != nil {
+				t.Fatal(err)
+			}
+			at++
+		}
+		p.writer.queue = nil
+	}
+	cut := func(through int64, workers ...*partition) {
+		for _, p := range workers {
+			p.cutter.cutAt(p.streams[0], through, 0)
+			pass(p)
+		}
+	}
+	wants := func(end int64, ready bool) {
+		t.Helper()
+		state := g.State(in.stream.Name, in.edition, windows.Window{Start: end - int64(in.schedule.Size), End: end})
+		if state.Ready != ready {
+			t.Errorf("the window that ends at %d: %+v, want ready: %t", end, state, ready)
+		}
+	}
+	for _, p := range []*partition{zero, one} {
+		if err := p.Inputs.Learn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.cutter.agree(t.Context(), 4); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now().UnixNano()
+	before := floor(now, int64(in.schedule.Every))
+	two, three := cuttingWorker(t, 2, inputs), cuttingWorker(t, 3, inputs)
+	cut(before, zero, one, two)
+	wants(before, false)
+	cut(before, three)
+	wants(before, true)
+	zero.cutter.fewer = time.Now().Add(-doubt)
+	if err := zero.cutter.agree(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	later := floor(now+int64(time.Minute), int64(in.schedule.Every))
+	cut(later, one, zero)
+	wants(later, true)
+	// A worker of the former release cut further ones, and left them open.
+	further := later + int64(in.schedule.Every)
+	cut(further, one)
+	zero.streams[0].cutAt(further, 0, 2)
+	pass(zero)
+	wants(further, false)
+	zero.cutter.vanished()
+	pass(zero)
+	wants(further, true)
+	for _, gone := range []int{2, 3} {
+		if state := g.State(in.stream.Name, in.edition, windows.Window{Start: further - int64(in.schedule.Size),
+			End: further}); slices.Contains(state.Incomplete, gone) {
+			t.Errorf("partition %d, which is gone, lacks something: %+v", gone, state)
+		}
+	}
+}
+
 // A topic grows from two to four partitions, and the answer to the proposal is lost. Nobody may decide a window by the
 // old number if a new partition may count itself part of it. So the worker of partition 0, whose mark every window
 // needs, cuts no such window until it knows. Other workers propose nothing: they would not hold up its cuts.
 func TestWindowsWaitForTheNumberOfPartitions(t *testing.T) {
 	log := &controlLog{records: map[string][]byte{}}
-	worker := func(number int, inputs *control.Inputs) *cutter {
-		p := &partition{}
-		p.reader = reader{Ingest: &Ingest{Env: stage.Env{Log: zap.NewNop()}, Inputs: inputs},
-			at: stage.Partition{Topic: "in", Number: number}}
-		p.streams = []*streamInput{testStreamInput(t, testStream(t))}
-		p.cutter = cutter{reader: &p.reader, writer: &p.writer}
-		return &p.cutter
-	}
+	worker := func(number int, inputs *control.Inputs) *cutter { return &cuttingWorker(t, number, inputs).cutter }
 	zero, one := worker(0, control.NewInputs(log)), worker(1, control.NewInputs(log))
 	for _, p := range []*cutter{zero, one} {
 		if err := p.agree(t.Context(), 2); err != nil {
