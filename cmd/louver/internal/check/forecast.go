@@ -19,11 +19,11 @@ import (
 // forecastFlags are what is wanted, and known in public. The zero value knows what the streams file says.
 type forecastFlags struct {
 	Users        int64         `group:"Forecast:" placeholder:"N" help:"Users expected in a window and group, or with --since in a period. Absent: as many as --error needs, or the file's expected_users."`
-	Error        string        `group:"Forecast:" placeholder:"X" help:"Error that is exceeded with a probability of at most 5 %: a share of the users such as 2%, or a number. Means and sums take it in the values' unit, and so do quantiles with a --shape. All others take a number of users."`
-	Shape        string        `group:"Forecast:" placeholder:"SHAPE" help:"Public guess of the values: lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH, uniform, zeros:SHARE,MEDIAN,SIGMA (a share of zeros and log-normal amounts) or two:SHARE,LOW,HIGH (a share near HIGH, the others near LOW)."`
-	Spread       *cli.Number   `group:"Forecast:" placeholder:"SD" help:"Public guess of the values' standard deviation, instead of a shape. They are taken as normal, around the middle of the bounds."`
-	CountEpsilon *cli.Number   `group:"Forecast:" placeholder:"E" help:"ε of a count of all users that is released too."`
-	Window       time.Duration `aliases:"every" default:"1h" group:"Forecast:" placeholder:"D" help:"Length of a window, and time from one to the next."`
+	Error        string        `for:"one,file,since,active" group:"Forecast:" placeholder:"X" help:"Error that is exceeded with a probability of at most 5 %: a share of the users such as 2%, or a number. Means and sums take it in the values' unit, and so do quantiles with a --shape. All others take a number of users."`
+	Shape        string        `for:"one,file" group:"Forecast:" placeholder:"SHAPE" help:"Public guess of the values: lognormal:MEDIAN,SIGMA, normal:MEAN,SD, uniform:LOW,HIGH, uniform, zeros:SHARE,MEDIAN,SIGMA (a share of zeros and log-normal amounts) or two:SHARE,LOW,HIGH (a share near HIGH, the others near LOW)."`
+	Spread       *cli.Number   `for:"one,file" group:"Forecast:" placeholder:"SD" help:"Public guess of the values' standard deviation, instead of a shape. They are taken as normal, around the middle of the bounds."`
+	CountEpsilon *cli.Number   `for:"one,file" group:"Forecast:" placeholder:"E" help:"ε of a count of all users that is released too."`
+	Window       time.Duration `for:"one,watch,since,active" aliases:"every" default:"1h" group:"Forecast:" placeholder:"D" help:"Length of a window, and time from one to the next."`
 
 	found *needsReport // what was computed from the wanted error
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/budget"
@@ -20,15 +21,13 @@ import (
 // PlanCommand forecasts the errors of a streams file, or of what the flags describe. Make its QueryFlags with
 // [cli.NewQueryFlags].
 type PlanCommand struct {
-	File    string `arg:"" optional:"" help:"Streams file to forecast. Absent: the release that the flags describe."`
-	Streams string `placeholder:"FILE" help:"The same as that argument."` // LOUVER_STREAMS must not hide the flags
+	File    string `arg:"" optional:"" for:"file" help:"Streams file to forecast. Absent: the release that the flags describe."`
+	Streams string `for:"file" placeholder:"FILE" help:"The same as that argument."` // LOUVER_STREAMS must not hide the flags
 
 	cli.QueryFlags
-	Lower     *cli.Number `group:"privacy" placeholder:"X" help:"Lower bound. Lower values count as this one."`
-	Upper     *cli.Number `group:"privacy" placeholder:"X" help:"Upper bound. Greater values count as this one."`
-	Step      *cli.Number `group:"privacy" placeholder:"X" help:"Distance between values that can be released."`
-	Epsilon   *cli.Number `group:"privacy" placeholder:"E" help:"ε of each window. Absent: the ε that --error needs."`
-	MaxGroups int         `default:"1" group:"privacy" placeholder:"N" help:"In how many groups of a window one user counts."`
+	cli.Bounds
+	Epsilon   *cli.Number `for:"one,watch,since,active,groups" group:"privacy" placeholder:"E" help:"ε of each window. Absent: the ε that --error needs."`
+	MaxGroups int         `for:"one,since,active,groups" default:"1" group:"privacy" placeholder:"N" help:"In how many groups of a window one user counts."`
 
 	forecastFlags
 	planWatchFlags
@@ -66,23 +65,37 @@ histogram for the same cost.`
 }
 
 // Run forecasts and prints.
-func (c *PlanCommand) Run(app *cli.App) error {
+func (c *PlanCommand) Run(app *cli.App, parsed *kong.Context) error {
 	c.File = cmp.Or(c.File, c.Streams)
+	mode, plan := c.mode()
+	if err := cli.Misplaced(parsed, mode); err != nil {
+		return err
+	}
+	if err := c.check(); err != nil {
+		return cli.UsageError(err)
+	}
+	return plan(app)
+}
+
+// mode is what the flags ask for, and what does it.
+func (c *PlanCommand) mode() (string, func(*cli.App) error) {
 	switch {
 	case c.Statistic == string(mechanisms.Groups):
-		return c.planGroups(app)
-	case c.misplacedGroups() != "":
-		return cli.UsageError(fmt.Errorf("%s without --statistic groups; want it with that only", c.misplacedGroups()))
+		return "groups", c.planGroups
 	case c.Active != 0:
-		return c.planActive(app)
+		return "active", c.planActive
 	case c.Since != "":
-		return c.planTotal(app)
-	case c.MaxTotal != nil || c.Update != 0:
-		return cli.UsageError(errors.New("--max-total or --update without --since; want --since with the period of " +
-			"a total, such as --since midnight, or --update with --active"))
+		return "since", c.planTotal
 	case c.Watch != "":
-		return c.planWatch(app)
+		return "watch", c.planWatch
+	case c.File != "":
+		return "file", c.plan
 	}
+	return cli.One, c.plan
+}
+
+// plan forecasts the errors of a streams file, or of a single release.
+func (c *PlanCommand) plan(app *cli.App) error {
 	file, unpaid, err := c.file(app)
 	if err != nil {
 		return err
@@ -105,9 +118,6 @@ func (c *PlanCommand) Run(app *cli.App) error {
 // file returns the streams file, or one made from the flags. unpaid says what the budgets of a file cannot pay for: its
 // errors are of use before a budget is chosen.
 func (c *PlanCommand) file(app *cli.App) (file *config.File, unpaid, err error) {
-	if err := c.check(); err != nil {
-		return nil, nil, cli.UsageError(err)
-	}
 	if c.File == "" {
 		s, err := c.described()
 		if err != nil {
@@ -125,7 +135,7 @@ func (c *PlanCommand) file(app *cli.App) (file *config.File, unpaid, err error) 
 	return file, unpaid, nil
 }
 
-// check refuses flags that are out of range, or do not go together.
+// check refuses flags that are out of range, whatever is planned.
 func (c *PlanCommand) check() error {
 	switch {
 	case c.Users < 0:
@@ -140,16 +150,6 @@ func (c *PlanCommand) check() error {
 		return fmt.Errorf("--spread %s; want a number greater than 0", c.Spread)
 	case c.Spread != nil && c.Shape != "":
 		return fmt.Errorf("--spread %s with --shape %s; use one or the other", c.Spread, c.Shape)
-	case c.File == "":
-		return nil
-	}
-	flags := map[string]bool{"--epsilon": c.Epsilon != nil, "--lower": c.Lower != nil, "--upper": c.Upper != nil,
-		"--step": c.Step != nil, "--mechanism": c.Mechanism != ""}
-	for _, p := range mechanisms.Parameters() {
-		_, flags["--"+cli.FlagOf(p.Name)] = c.Given(p)
-	}
-	if flag := cli.FirstGiven(flags); flag != "" {
-		return fmt.Errorf("%s with a streams file, which sets it; use one or the other", flag)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (c *PlanCommand) described() (*config.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.Grid, err = c.bounds(q); err != nil {
+	if q.Grid, err = c.Grid(q.CountsUsers() || q.Statistic == mechanisms.Outside); err != nil {
 		return nil, err
 	}
 	s := &config.Stream{Grid: q.Grid, MaxGroups: c.MaxGroups, ExpectedUsers: c.Users,
@@ -186,28 +186,6 @@ func (c *PlanCommand) described() (*config.Stream, error) {
 		s.Budget.Delta = cost.Suggested // it will need one
 	}
 	return s, nil
-}
-
-// bounds returns the grid of the flags. Where no bounds matter, some are taken.
-func (c *PlanCommand) bounds(q mechanisms.Query) (*mechanisms.Grid, error) {
-	bounds := []struct {
-		flag  string
-		value *cli.Number
-	}{{"--lower", c.Lower}, {"--upper", c.Upper}, {"--step", c.Step}}
-	if q.CountsUsers() || q.Statistic == mechanisms.Outside {
-		for i, x := range []int64{0, 1, 1} {
-			if bounds[i].value == nil {
-				bounds[i].value = &cli.Number{Decimal: decimal.NewFromInt(x)}
-			}
-		}
-	}
-	for _, b := range bounds {
-		if b.value == nil {
-			return nil, fmt.Errorf("missing flag %s; want the public bounds (--lower, --upper and --step), or a "+
-				"streams file", b.flag)
-		}
-	}
-	return mechanisms.NewGrid(bounds[0].value.Decimal, bounds[1].value.Decimal, bounds[2].value.Decimal)
 }
 
 // solve sets the ε, or else the number of users, with which the error is as wanted. An error in ranks does not depend

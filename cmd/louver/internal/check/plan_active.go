@@ -16,7 +16,7 @@ import (
 
 // planActiveFlags say what number of active users to forecast.
 type planActiveFlags struct {
-	Active time.Duration `group:"total" placeholder:"D" help:"Forecast the number of users seen in so much time, with a value every --update. Without --epsilon: for several ε, or for the one with which the error is --error."`
+	Active time.Duration `for:"active" group:"total" placeholder:"D" help:"Forecast the number of users seen in so much time, with a value every --update. Without --epsilon: for several ε, or for the one with which the error is --error."`
 }
 
 // plannedActive is the forecast of a number of active users, with what any 24 hours cost.
@@ -30,13 +30,6 @@ type plannedActive struct {
 // planActive forecasts a number of active users.
 func (c *PlanCommand) planActive(app *cli.App) error {
 	update := cmp.Or(c.Update, c.Window)
-	switch {
-	case c.File != "" || c.Shape != "" || c.Watch != "" || c.Since != "" || c.MaxTotal != nil:
-		return cli.UsageError(fmt.Errorf("--active with a streams file, --shape, --watch, --since or --max-total; want it " +
-			"without them"))
-	case c.MaxGroups < 1:
-		return cli.UsageError(fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups))
-	}
 	q, delta, err := c.ActiveQuery(c.Active, c.Window, update)
 	if err != nil {
 		return cli.UsageError(err)

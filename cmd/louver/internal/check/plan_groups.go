@@ -14,15 +14,9 @@ import (
 
 // planGroupFlags say which names to find.
 type planGroupFlags struct {
-	Found        *cli.Number `group:"groups" placeholder:"P" help:"Say how many users a name needs to be found with this probability, such as 0.9. With --users: say how likely a name with that many users is found."`
-	NamesPerUser int64       `group:"groups" placeholder:"N" help:"How many names a user has that are not found yet. Absent: as many as the user counts for, which is --max-groups."`
-	AtLeast      int64       `default:"1" group:"groups" placeholder:"N" help:"A name with fewer users is never found."`
-}
-
-// misplacedGroups returns a flag that was given and has no meaning without --statistic groups, or "".
-func (f planGroupFlags) misplacedGroups() string {
-	return cli.FirstGiven(map[string]bool{"--found": f.Found != nil, "--names-per-user": f.NamesPerUser != 0,
-		"--at-least": f.AtLeast != 1})
+	Found        *cli.Number `for:"groups" group:"groups" placeholder:"P" help:"Say how many users a name needs to be found with this probability, such as 0.9. With --users: say how likely a name with that many users is found."`
+	NamesPerUser int64       `for:"groups" group:"groups" placeholder:"N" help:"How many names a user has that are not found yet. Absent: as many as the user counts for, which is --max-groups."`
+	AtLeast      int64       `for:"groups" default:"1" group:"groups" placeholder:"N" help:"A name with fewer users is never found."`
 }
 
 // plannedGroups is the forecast of a discovery.
@@ -67,17 +61,9 @@ func (c *PlanCommand) planGroups(app *cli.App) error {
 func (c *PlanCommand) namesPerUser() int64 { return max(c.NamesPerUser, int64(c.MaxGroups)) }
 
 func (c *PlanCommand) checkGroups() error {
-	if flag := cli.FirstGiven(map[string]bool{"a streams file": c.File != "", "--error": c.Error != "",
-		"--shape": c.Shape != "", "--spread": c.Spread != nil, "--watch": c.Watch != "", "--since": c.Since != "",
-		"--active": c.Active != 0, "--lower": c.Lower != nil, "--upper": c.Upper != nil, "--step": c.Step != nil,
-		"--count-epsilon": c.CountEpsilon != nil}); flag != "" {
-		return fmt.Errorf("--statistic groups with %s; want it without", flag)
-	}
 	most := int64(mechanisms.MaxUsers)
 	switch {
-	case c.MaxGroups < 1:
-		return fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups)
-	case c.Users < 0 || c.Users > most:
+	case c.Users > most:
 		return fmt.Errorf("--users %d; want from 1 to %d", c.Users, most)
 	case c.NamesPerUser != 0 && (c.NamesPerUser < int64(c.MaxGroups) || c.NamesPerUser > 1_000_000):
 		return fmt.Errorf("--names-per-user %d; want from %d, which is --max-groups, to 1000000", c.NamesPerUser,

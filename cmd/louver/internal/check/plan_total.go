@@ -3,10 +3,8 @@ package check
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -25,9 +23,9 @@ import (
 
 // planTotalFlags say what running total to forecast.
 type planTotalFlags struct {
-	Since    string        `group:"total" placeholder:"PERIOD" help:"Forecast a running total, of users, or with --statistic sum of amounts or histogram of users by value: in the hour, since midnight or monday, or in the month. Without --epsilon: for several ε, or for the one with which the error is never more than --error."`
-	MaxTotal *cli.Number   `group:"total" placeholder:"X" help:"The most that one user adds in a period: a number of windows, for a sum an amount."`
-	Update   time.Duration `group:"total" placeholder:"D" help:"Time from one value of the total to the next. Absent: that of --window."`
+	Since    string        `for:"since" group:"total" placeholder:"PERIOD" help:"Forecast a running total, of users, or with --statistic sum of amounts or histogram of users by value: in the hour, since midnight or monday, or in the month. Without --epsilon: for several ε, or for the one with which the error is never more than --error."`
+	MaxTotal *cli.Number   `for:"since" group:"total" placeholder:"X" help:"The most that one user adds in a period: a number of windows, for a sum an amount."`
+	Update   time.Duration `for:"since,active" group:"total" placeholder:"D" help:"Time from one value of the total to the next. Absent: that of --window."`
 }
 
 // plannedTotal is the forecast of a total.
@@ -107,36 +105,10 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 
 // totalQuery returns the total that the flags describe, without its ε.
 func (c *PlanCommand) totalQuery() (q mechanisms.TotalQuery, err error) {
-	if flag := cli.FirstGiven(map[string]bool{"a streams file": c.File != "", "--shape": c.Shape != "",
-		"--watch": c.Watch != ""}); flag != "" {
-		return q, fmt.Errorf("--since with %s; want one of the two", flag)
+	q, err = c.TotalQuery(period.Unit(c.Since), c.Window, cmp.Or(c.Update, c.Window), c.MaxTotal)
+	if err == nil {
+		q.Grid, err = c.Grid(q.Statistic == mechanisms.Count && q.Above == nil && q.Below == nil)
 	}
-	unit, update := period.Unit(c.Since), cmp.Or(c.Update, c.Window)
-	if !slices.Contains(period.Units(), unit) {
-		return q, fmt.Errorf("--since %s; want hour, midnight, monday or month", c.Since)
-	}
-	if c.Users < 0 {
-		return q, fmt.Errorf("--users %d; want at least 1", c.Users)
-	}
-	if c.MaxGroups < 1 {
-		return q, fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups)
-	}
-	if c.Window < time.Second || update%c.Window != 0 || update > unit.Nominal() {
-		return q, fmt.Errorf("--window %s, --update %s; want at least 1s, and a multiple of --window up to %s",
-			config.Duration(c.Window), config.Duration(update), config.Duration(unit.Nominal()))
-	}
-	if q, err = c.TotalQuery(unit, update, c.MaxTotal); err != nil {
-		return q, err
-	}
-	bounds := [3]decimal.Decimal{decimal.Zero, decimal.NewFromInt(1), decimal.NewFromInt(1)}
-	switch {
-	case c.Lower != nil && c.Upper != nil && c.Step != nil:
-		bounds = [3]decimal.Decimal{c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal}
-	case q.Statistic != mechanisms.Count || q.Above != nil || q.Below != nil:
-		return q, errors.New("--since without --lower, --upper and --step; want the public bounds of the values " +
-			"(only a count of all users needs none)")
-	}
-	q.Grid, err = mechanisms.NewGrid(bounds[0], bounds[1], bounds[2])
 	return q, err
 }
 

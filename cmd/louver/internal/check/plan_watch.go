@@ -2,62 +2,49 @@ package check
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/louver/louver/cmd/louver/internal/cli"
-	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/watch"
 	"github.com/louver/louver/stream/config"
 )
 
 // planWatchFlags say what watch to forecast.
 type planWatchFlags struct {
-	Watch       string        `group:"watch" placeholder:"CONDITION" help:"Forecast a watch, such as \"above: 2000, more_than: 0.01\", that looks at one window after another. Without --epsilon: for several ε."`
-	FalseAlarms cli.Number    `default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
-	Per         time.Duration `default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
-	WatchGroups int64         `default:"1" group:"watch" placeholder:"N" help:"Number of groups in a window."`
+	Watch       string        `for:"watch" group:"watch" placeholder:"CONDITION" help:"Forecast a watch, such as \"above: 2000, more_than: 0.01\", that looks at one window after another. Without --epsilon: for several ε."`
+	FalseAlarms cli.Number    `for:"watch" default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
+	Per         time.Duration `for:"watch" default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
+	WatchGroups int64         `for:"watch" default:"1" group:"watch" placeholder:"N" help:"Number of groups in a window."`
 }
 
 // plannedWatch describes a watch before it is armed.
 type plannedWatch struct {
-	Epsilon json.Number `json:"epsilon"`
+	Epsilon cli.Digits `json:"epsilon"`
 	sight
 }
 
 // planWatch forecasts a watch.
 func (c *PlanCommand) planWatch(app *cli.App) error {
-	if flag := cli.FirstGiven(map[string]bool{"a streams file": c.File != "", "--error": c.Error != "",
-		"--shape": c.Shape != "", "--mechanism": c.Mechanism != "", "--statistic": c.Statistic != ""}); flag != "" {
-		return cli.UsageError(fmt.Errorf("--watch with %s; want one of the two", flag))
-	}
-	if c.Window < time.Second || c.Per < c.Window || c.WatchGroups < 1 || c.Users < 0 {
-		return cli.UsageError(fmt.Errorf("--window %s, --per %s, --watch-groups %d, --users %d; want at least 1s, at "+
-			"least --window, at least 1, and a number of users", c.Window, c.Per, c.WatchGroups, c.Users))
+	if c.Per < c.Window || c.WatchGroups < 1 {
+		return cli.UsageError(fmt.Errorf("--per %s, --watch-groups %d; want at least --window, %s, and at least 1",
+			config.Duration(c.Per), c.WatchGroups, config.Duration(c.Window)))
 	}
 	q := watch.Query{FalseAlarms: c.FalseAlarms.Decimal, Windows: int64((c.Per-1)/c.Window) + 1,
 		Groups: c.WatchGroups}
-	if c.Lower != nil && c.Upper != nil && c.Step != nil {
+	if c.Bounds != (cli.Bounds{}) { // a number of users needs none
 		var err error
-		if q.Grid, err = mechanisms.NewGrid(c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal); err != nil {
+		if q.Grid, err = c.Grid(false); err != nil {
 			return cli.UsageError(err)
 		}
 	}
-	epsilons := []string{"0.1", "0.2", "0.5", "1", "2"}
-	if c.Epsilon != nil {
-		epsilons = []string{c.Epsilon.String()}
-	}
 	var plans []plannedWatch
-	for _, epsilon := range epsilons {
-		q.Epsilon = decimal.RequireFromString(epsilon)
+	for _, q.Epsilon = range c.epsilons(nil) {
 		w, err := cli.NewWatch(c.Watch, q)
 		if err != nil {
 			return cli.UsageError(err)
 		}
-		plans = append(plans, plannedWatch{json.Number(epsilon), sees(w, c.Users)})
+		plans = append(plans, plannedWatch{cli.NewDigits(q.Epsilon), sees(w, c.Users)})
 	}
 	if c.JSON {
 		return cli.WriteJSON(app.Out, map[string]any{"watch": c.Watch, "plans": plans})

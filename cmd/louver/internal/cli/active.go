@@ -24,14 +24,10 @@ func (f QueryFlags) ActiveQuery(within, window, update time.Duration) (q mechani
 	if f.Statistic != "" && f.Statistic != string(mechanisms.Count) {
 		return fail("--active with --statistic %s; want count, or none", f.Statistic)
 	}
-	for _, p := range mechanisms.Parameters() {
-		if _, given := f.Given(p); given && p.Name != "above" && p.Name != "below" && p.Name != "delta" {
-			return fail("--active with --%s; want it without, as it is no parameter of active users", FlagOf(p.Name))
-		}
+	if err := f.only("active", "above", "below", "delta"); err != nil {
+		return q, delta, err
 	}
 	switch {
-	case f.ExpectedUsers != 0 || f.Prior != "tapered":
-		return fail("--active with --expected-users or --prior; want it without")
 	case window < time.Second || window%time.Second != 0 || within%window != 0 || within < window || within > config.Day:
 		return fail("--active %s, --window %s; want whole seconds, and a multiple of --window up to 24h",
 			config.Duration(within), config.Duration(window))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -18,19 +17,20 @@ import (
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/mechanisms/running"
 	"github.com/louver/louver/mechanisms/watch"
+	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/config/form"
 	"github.com/louver/louver/windows/period"
 )
 
 // QueryFlags say what to compute from the values, and how. Make them with [NewQueryFlags].
 type QueryFlags struct {
-	Statistic string `default:"" enum:"${statistics}," group:"what" placeholder:"NAME" help:"${statistic_series}. Absent: median, or with --since or --active count."`
-	Mechanism string `rare:"" group:"what" placeholder:"NAME" help:"Mechanism. Absent: the statistic's default."`
+	Statistic string `default:"" for:"one,since,active,groups" enum:"${statistics}," group:"what" placeholder:"NAME" help:"${statistic_series}. Absent: median, or with --since or --active count."`
+	Mechanism string `rare:"" for:"one,since,active,groups" group:"what" placeholder:"NAME" help:"Mechanism. Absent: the statistic's default."`
 	kong.Plugins
 
-	ExpectedUsers int64 `rare:"" group:"what" placeholder:"N" help:"Public forecast of the number of users, for means, sums and quantiles in the tails. Absent: they spend part of ε to find out."`
+	ExpectedUsers int64 `rare:"" for:"one,watch" group:"what" placeholder:"N" help:"Public forecast of the number of users, for means, sums and quantiles in the tails. Absent: they spend part of ε to find out."`
 
-	Prior string `rare:"" default:"tapered" enum:"tapered,cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure of quantiles: tapered (favours values near zero), cells (logarithmic away from zero) or uniform."`
+	Prior string `rare:"" for:"one" default:"tapered" enum:"tapered,cells,uniform" group:"privacy" placeholder:"NAME" help:"Base measure of quantiles: tapered (favours values near zero), cells (logarithmic away from zero) or uniform."`
 }
 
 // NewQueryFlags makes a flag for each parameter in the catalogue of statistics.
@@ -75,7 +75,7 @@ func parameterFlag(p mechanisms.Parameter) reflect.StructField {
 	if !slices.Contains(commonParameters, p.Name) {
 		rare = `rare:"" `
 	}
-	tag := rare + fmt.Sprintf("parameter:%q name:%q group:\"what\" placeholder:%q help:%q", p.Name, FlagOf(p.Name),
+	tag := rare + fmt.Sprintf("for:\"one,since,active,groups\" parameter:%q name:%q group:\"what\" placeholder:%q help:%q", p.Name, FlagOf(p.Name),
 		placeholder, strings.ReplaceAll(help, "`", "")+".")
 	return reflect.StructField{Name: strings.ToUpper(p.Name[:1]) + p.Name[1:], Type: reflect.TypeOf(kind),
 		Tag: reflect.StructTag(tag)}
@@ -92,14 +92,14 @@ func exampleOf(p mechanisms.Parameter) string {
 // FlagOf returns the name of a parameter's flag.
 func FlagOf(parameter string) string { return strings.ReplaceAll(parameter, "_", "-") }
 
-// FirstGiven returns the first flag, by name, that was given; "" if none was.
-func FirstGiven(given map[string]bool) string {
-	for _, flag := range slices.Sorted(maps.Keys(given)) {
-		if given[flag] {
-			return flag
+// only refuses parameters that have no meaning in a mode.
+func (f QueryFlags) only(mode string, parameters ...string) error {
+	for _, p := range mechanisms.Parameters() {
+		if _, given := f.Given(p); given && !slices.Contains(parameters, p.Name) {
+			return fmt.Errorf("%s with --%s; want it without", ModeName(mode), FlagOf(p.Name))
 		}
 	}
-	return ""
+	return nil
 }
 
 // Given returns the setting of a parameter by the flags.
@@ -145,6 +145,34 @@ func (b *Buckets) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Bounds are the public bounds of the values.
+type Bounds struct {
+	Lower *Number `for:"one,watch,since,active" group:"privacy" placeholder:"X" help:"Lower bound. Lower values count as this one. Bounds are public: never take them from the data. A plain count needs none."`
+	Upper *Number `for:"one,watch,since,active" group:"privacy" placeholder:"X" help:"Upper bound. Greater values count as this one."`
+	Step  *Number `for:"one,watch,since,active" group:"privacy" placeholder:"X" help:"Distance between values that can be released."`
+}
+
+// Grid makes the grid from the bounds. A plain count uses no values and needs none.
+func (b Bounds) Grid(plainCount bool) (*mechanisms.Grid, error) {
+	var missing []string
+	for _, f := range []struct {
+		flag  string
+		value *Number
+	}{{"--lower", b.Lower}, {"--upper", b.Upper}, {"--step", b.Step}} {
+		if f.value == nil {
+			missing = append(missing, f.flag)
+		}
+	}
+	switch {
+	case missing == nil:
+		return mechanisms.NewGrid(b.Lower.Decimal, b.Upper.Decimal, b.Step.Decimal)
+	case len(missing) == 3 && plainCount:
+		return mechanisms.NewGrid(decimal.Zero, decimal.New(1, 0), decimal.New(1, 0))
+	}
+	return nil, fmt.Errorf("%s missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1 "+
+		"(only a plain count needs none)", strings.Join(missing, ", "))
+}
+
 // Number is an exact decimal on the command line.
 type Number struct{ decimal.Decimal }
 
@@ -160,10 +188,20 @@ func (f QueryFlags) Query() (mechanisms.Query, error) {
 }
 
 // TotalQuery returns the running total that the flags ask for, over periods of a unit and with a value every update. A
-// user adds at most most, if that is not nil. Where the flags name no statistic, it is a total of users. The command
-// adds the grid and ε.
-func (f QueryFlags) TotalQuery(unit period.Unit, update time.Duration, most *Number) (q mechanisms.TotalQuery,
+// user adds at most most, if that is not nil. Where the flags name no statistic, it is a total of users. The error says
+// which flag is wrong, and what would be right. The command adds the grid and ε.
+func (f QueryFlags) TotalQuery(unit period.Unit, window, update time.Duration, most *Number) (q mechanisms.TotalQuery,
 	err error) {
+	if !slices.Contains(period.Units(), unit) {
+		return q, fmt.Errorf("--since %s; want hour, midnight, monday or month", unit)
+	}
+	if err := f.only("since", "above", "below", "buckets", "levels"); err != nil {
+		return q, err
+	}
+	if window < time.Second || window%time.Second != 0 || update%window != 0 || update > unit.Nominal() {
+		return q, fmt.Errorf("--window %s, --update %s; want whole seconds, and a multiple of --window up to %s",
+			config.Duration(window), config.Duration(update), config.Duration(unit.Nominal()))
+	}
 	statistic := cmp.Or(mechanisms.Statistic(f.Statistic), mechanisms.Count)
 	if totals := mechanisms.TotalStatistics(); !slices.Contains(totals, statistic) {
 		return q, fmt.Errorf("--since with --statistic %s; want --statistic %s: other statistics have no running total",
@@ -210,24 +248,16 @@ func (f QueryFlags) Groups(epsilon decimal.Decimal, atLeast int64) (*mechanisms.
 		return nil, fmt.Errorf("--statistic groups with --mechanism %s; want %s", f.Mechanism,
 			english.WordSeries(names, "or"))
 	}
-	var delta decimal.Decimal
+	if err := f.only("groups", "delta"); err != nil {
+		return nil, err
+	}
 	for _, p := range mechanisms.Parameters() {
-		switch v, given := f.Given(p); {
-		case given && p.Name == "delta":
-			delta = v.Numbers[0]
-		case given:
-			return nil, fmt.Errorf("--statistic groups with --%s; want it without, as it is no parameter of groups",
-				FlagOf(p.Name))
+		if v, given := f.Given(p); given && p.Name == "delta" && !v.Numbers[0].IsZero() {
+			return mechanisms.NewTruncatedGeometric(epsilon, v.Numbers[0], atLeast)
 		}
 	}
-	switch {
-	case delta.IsZero():
-		return nil, errors.New("--statistic groups without --delta; want --delta, such as --delta 0.000001: " +
-			"no mechanism finds unknown names with a delta of 0")
-	case f.ExpectedUsers != 0 || f.Prior != "tapered":
-		return nil, errors.New("--statistic groups with --expected-users or --prior; want it without")
-	}
-	return mechanisms.NewTruncatedGeometric(epsilon, delta, atLeast)
+	return nil, errors.New("--statistic groups without --delta; want --delta, such as --delta 0.000001: " +
+		"no mechanism finds unknown names with a delta of 0")
 }
 
 // statisticNames returns the names of statistics.

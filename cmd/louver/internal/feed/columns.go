@@ -19,11 +19,11 @@ import (
 
 // FileColumns name the columns of a file of events.
 type FileColumns struct {
-	User  string `placeholder:"COLUMN" help:"Column of the user. In JSON lines a column is a field; dots lead into objects."`
-	Value string `placeholder:"COLUMN" help:"Column of the value."`
-	Time  string `placeholder:"COLUMN" help:"Column of the time."`
-	Clock string `name:"time-of-day" placeholder:"COLUMN" help:"Column of the time of day, if that of --time has only the date."`
-	Group string `placeholder:"COLUMN" help:"Column of the group, if there are groups."`
+	User  string `for:"one" placeholder:"COLUMN" help:"Column of the user. In JSON lines a column is a field; dots lead into objects."`
+	Value string `for:"one" placeholder:"COLUMN" help:"Column of the value."`
+	Time  string `for:"one" placeholder:"COLUMN" help:"Column of the time."`
+	Clock string `for:"one" name:"time-of-day" placeholder:"COLUMN" help:"Column of the time of day, if that of --time has only the date."`
+	Group string `for:"one" placeholder:"COLUMN" help:"Column of the group, if there are groups."`
 }
 
 // Columns returns the columns that the flags name. Without values only events are counted.
@@ -43,7 +43,7 @@ func (c FileColumns) Columns(values bool) (replay.Columns, error) {
 
 // WhereFlag says which rows count.
 type WhereFlag struct {
-	Where []string `sep:"none" placeholder:"COLUMN=VALUE" help:"Only rows in which the column has the value, such as status=200, or is what a streams file says behind where, such as 'ms={above: 0}'. May be given several times: all must hold."`
+	Where []string `for:"one" sep:"none" placeholder:"COLUMN=VALUE" help:"Only rows in which the column has the value, such as status=200, or is what a streams file says behind where, such as 'ms={above: 0}'. May be given several times: all must hold."`
 }
 
 // Conditions reads the flags.
@@ -134,8 +134,8 @@ func (d DelimiterFlag) Rune() (rune, error) {
 
 // TimesFlags say how the times of a file are written.
 type TimesFlags struct {
-	Zone  string `placeholder:"NAME" help:"Time zone of times that name none, such as Europe/Berlin. Absent: UTC."`
-	Dates string `default:"" enum:"dmy,mdy," placeholder:"ORDER" help:"Dates such as 03/04/2026: dmy has the day first, mdy the month. Absent: by the first date in the file that can be read in one way only."`
+	Zone  string `for:"one" placeholder:"NAME" help:"Time zone of times that name none, such as Europe/Berlin. Absent: UTC."`
+	Dates string `for:"one" default:"" enum:"dmy,mdy," placeholder:"ORDER" help:"Dates such as 03/04/2026: dmy has the day first, mdy the month. Absent: by the first date in the file that can be read in one way only."`
 }
 
 // Fill puts the choices into the options of a replay.

@@ -16,12 +16,6 @@ import (
 
 // raw sends the lines of a file as they are.
 func (c *ReplayCommand) raw(app *cli.App) error {
-	if flag := cli.FirstGiven(map[string]bool{"--user": c.User != "", "--value": c.Value != "", "--time": c.Time != "",
-		"--time-of-day": c.Clock != "", "--group": c.Group != "", "--keep": len(c.Keep) > 0, "--from": c.From != "",
-		"--speed": c.Speed != 0, "--keyed": c.Keyed, "--where": len(c.Where) > 0, "--zone": c.Zone != "",
-		"--dates": c.Dates != ""}); flag != "" {
-		return cli.UsageError(fmt.Errorf("%s beside --raw, which looks at no columns; remove one of the two", flag))
-	}
 	in, name := app.In, "stdin"
 	if c.File != "-" {
 		f, err := os.Open(c.File)

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 	"go.uber.org/zap"
 
@@ -34,11 +35,11 @@ type ReplayCommand struct {
 	TimesFlags
 	File       string   `arg:"" help:"CSV with a header, or JSON lines. May be compressed with gzip. -: standard input."`
 	Topic      string   `required:"" placeholder:"TOPIC" help:"Topic to send to. It is created if it is missing."`
-	Keep       []string `sep:"none" placeholder:"COLUMN" help:"Another column that the records keep, such as the group of another stream. Those of CSV are texts. May be given several times."`
+	Keep       []string `for:"one" sep:"none" placeholder:"COLUMN" help:"Another column that the records keep, such as the group of another stream. Those of CSV are texts. May be given several times."`
 	Partitions int      `default:"3" placeholder:"N" help:"Partitions of the topic, if it is created."`
-	From       string   `placeholder:"TIME" help:"Move all times so that the first event happens then: now, or a time in RFC 3339. Absent: times stay."`
-	Speed      float64  `placeholder:"X" help:"1: as fast as it happened. 60: an hour in a minute. Absent: as fast as possible. Events of a file are then sent in the order of their times."`
-	Keyed      bool     `help:"Use the user as the record's key, so that all records of a user go to one partition."`
+	From       string   `for:"one" placeholder:"TIME" help:"Move all times so that the first event happens then: now, or a time in RFC 3339. Absent: times stay."`
+	Speed      float64  `for:"one" placeholder:"X" help:"1: as fast as it happened. 60: an hour in a minute. Absent: as fast as possible. Events of a file are then sent in the order of their times."`
+	Keyed      bool     `for:"one" help:"Use the user as the record's key, so that all records of a user go to one partition."`
 	Raw        bool     `help:"Send each line as it is, such as those of a Collector's file exporter. Names no columns."`
 	DryRun     bool     `help:"Read the whole file and print the input block, but send nothing."`
 }
@@ -63,8 +64,11 @@ there the first line counts as the first event, and events that come too late ar
 }
 
 // Run implements the command.
-func (c *ReplayCommand) Run(app *cli.App) error {
-	if c.Raw {
+func (c *ReplayCommand) Run(app *cli.App, parsed *kong.Context) error {
+	if c.Raw { // which looks at no columns
+		if err := cli.Misplaced(parsed, "raw"); err != nil {
+			return err
+		}
 		return c.raw(app)
 	}
 	columns, options, err := c.choices()

@@ -21,7 +21,7 @@ import (
 
 // activeFlags say what number of active users to draw.
 type activeFlags struct {
-	Active time.Duration `group:"total" placeholder:"D" help:"Print how many users were seen in the last D, from --from on, every --update. Any 24 hours cost ε once."`
+	Active time.Duration `for:"active" group:"total" placeholder:"D" help:"Print how many users were seen in the last D, from --from on, every --update. Any 24 hours cost ε once."`
 }
 
 // seenLately draws the number of active users from a file.
@@ -54,10 +54,6 @@ func (c *ReleaseCommand) active(app *cli.App) error {
 
 // lately checks the flags.
 func (c *ReleaseCommand) lately() (*seenLately, error) {
-	if c.Since != "" || c.Watch != "" || c.MaxTotal != nil || c.Repeat != 1 || c.Hold != 0 || c.AtMost != 1 {
-		return nil, fmt.Errorf("--active with --since, --watch, --max-total, --repeat, --hold or --at-most; want it " +
-			"without them")
-	}
 	if err := without("--active", append(c.columns(),
 		needed{"--from", c.From, "the start of the first window"})...); err != nil {
 		return nil, err
@@ -68,7 +64,7 @@ func (c *ReleaseCommand) lately() (*seenLately, error) {
 		return nil, err
 	}
 	q.Epsilon = c.Epsilon.Decimal
-	if q.Grid, err = c.grid(q.Above == nil && q.Below == nil); err != nil {
+	if q.Grid, err = c.Grid(q.Above == nil && q.Below == nil); err != nil {
 		return nil, err
 	}
 	d := &seenLately{json: c.JSON, of: &config.Active{Head: config.Head{Name: "active", Definition: "active", Groups: 1},

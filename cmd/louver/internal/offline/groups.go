@@ -20,15 +20,9 @@ import (
 
 // groupFlags say which names to look for.
 type groupFlags struct {
-	Group     string `group:"groups" placeholder:"COLUMN" help:"Column of the names. A user counts for each of at most --max-groups of their names, which are chosen by chance."`
-	MaxGroups int    `rare:"" default:"1" group:"groups" placeholder:"N" help:"For how many names a user counts. Each costs them ε and δ."`
-	AtLeast   int64  `rare:"" default:"1" group:"groups" placeholder:"N" help:"A name with fewer users is never found."`
-}
-
-// misplacedGroups returns a flag that was given and has no meaning without --statistic groups, or "".
-func (f groupFlags) misplacedGroups() string {
-	return cli.FirstGiven(map[string]bool{"--group": f.Group != "", "--max-groups": f.MaxGroups != 1,
-		"--at-least": f.AtLeast != 1})
+	Group     string `for:"groups" group:"groups" placeholder:"COLUMN" help:"Column of the names. A user counts for each of at most --max-groups of their names, which are chosen by chance."`
+	MaxGroups int    `rare:"" for:"groups" default:"1" group:"groups" placeholder:"N" help:"For how many names a user counts. Each costs them ε and δ."`
+	AtLeast   int64  `rare:"" for:"groups" default:"1" group:"groups" placeholder:"N" help:"A name with fewer users is never found."`
 }
 
 // groups prints the names of a file that are found.
@@ -59,12 +53,6 @@ func (c *ReleaseCommand) finding() (*mechanisms.TruncatedGeometric, error) {
 	if err := without("--statistic groups", needed{"--user", c.User, "the column of the users"},
 		needed{"--group", c.Group, "the column of the names"}); err != nil {
 		return nil, err
-	}
-	if flag := cli.FirstGiven(map[string]bool{"--watch": c.Watch != "", "--since": c.Since != "",
-		"--active": c.Active != 0, c.misplaced(): c.misplaced() != "", c.misplacedTotal(): c.misplacedTotal() != "",
-		"--value": c.Value != "", "--repeat": c.Repeat != 1, "--contribution": c.Contribution != string(windows.Last),
-		"--lower": c.Lower != nil, "--upper": c.Upper != nil, "--step": c.Step != nil}); flag != "" {
-		return nil, fmt.Errorf("--statistic groups with %s; want it without: it counts the users of each name", flag)
 	}
 	if c.MaxGroups < 1 {
 		return nil, fmt.Errorf("--max-groups %d; want at least 1", c.MaxGroups)

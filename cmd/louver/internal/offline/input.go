@@ -22,11 +22,11 @@ import (
 
 // valueFlags say where the values and users of a file are.
 type valueFlags struct {
-	Value string `group:"input" placeholder:"COLUMN" help:"Column of the values, in a CSV file with a header."`
+	Value string `for:"one,watch,since,active" group:"input" placeholder:"COLUMN" help:"Column of the values, in a CSV file with a header."`
 	User  string `group:"input" placeholder:"COLUMN" help:"Column of the users. Absent: each row is another user."`
 	feed.DelimiterFlag
 	Where        []string `rare:"" sep:"none" group:"input" placeholder:"COLUMN=VALUE" help:"Only rows in which the column has the value, such as status=200, or is what a streams file says behind where, such as 'ms={above: 0}'. May be given several times: all must hold."`
-	Contribution string   `default:"last" enum:"first,last,min,max,random,sum,count,mean" group:"input" placeholder:"NAME" help:"What a user counts with: the first, last (by row), min, max or random value, or the sum, mean or count of all."`
+	Contribution string   `for:"one,watch,since,active" default:"last" enum:"first,last,min,max,random,sum,count,mean" group:"input" placeholder:"NAME" help:"What a user counts with: the first, last (by row), min, max or random value, or the sum, mean or count of all."`
 }
 
 // where says which rows count.

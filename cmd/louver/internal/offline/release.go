@@ -3,9 +3,8 @@ package offline
 
 import (
 	"fmt"
-	"strings"
 
-	"github.com/shopspring/decimal"
+	"github.com/alecthomas/kong"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
@@ -16,11 +15,9 @@ type ReleaseCommand struct {
 	File string `arg:"" optional:"" help:"File with the values. Absent or -: standard input."`
 
 	cli.QueryFlags
-	Lower   *cli.Number `group:"privacy" placeholder:"X" help:"Lower bound. Lower values count as this one. Bounds are public: never take them from the data. A plain count needs none."`
-	Upper   *cli.Number `group:"privacy" placeholder:"X" help:"Upper bound. Greater values count as this one."`
-	Step    *cli.Number `group:"privacy" placeholder:"X" help:"Distance between values that can be released."`
-	Epsilon cli.Number  `required:"" group:"privacy" placeholder:"E" help:"ε of each draw: what it costs each user."`
-	Repeat  int         `rare:"" default:"1" group:"privacy" placeholder:"N" help:"Draw N times; each draw costs ε again."`
+	cli.Bounds
+	Epsilon cli.Number `required:"" group:"privacy" placeholder:"E" help:"ε of each draw: what it costs each user."`
+	Repeat  int        `rare:"" for:"one" default:"1" group:"privacy" placeholder:"N" help:"Draw N times; each draw costs ε again."`
 
 	valueFlags
 
@@ -96,22 +93,31 @@ owner. Publish standard output only.`
 }
 
 // Run reads, draws and prints.
-func (c *ReleaseCommand) Run(app *cli.App) error {
+func (c *ReleaseCommand) Run(app *cli.App, parsed *kong.Context) error {
+	mode, run := c.mode()
+	if err := cli.Misplaced(parsed, mode); err != nil {
+		return err
+	}
+	return run(app)
+}
+
+// mode is what the flags ask for, and what does it.
+func (c *ReleaseCommand) mode() (string, func(*cli.App) error) {
 	switch {
 	case c.Statistic == string(mechanisms.Groups):
-		return c.groups(app)
-	case c.misplacedGroups() != "":
-		return cli.UsageError(fmt.Errorf("%s without --statistic groups; want it with that only", c.misplacedGroups()))
+		return "groups", c.groups
 	case c.Active != 0:
-		return c.active(app)
+		return "active", c.active
 	case c.Since != "":
-		return c.total(app)
-	case c.misplacedTotal() != "" && (c.Watch == "" || c.misplacedTotal() != "--zone"): // a watch reads times too
-		return cli.UsageError(fmt.Errorf("%s without --since or --active; want --since with the period of a total, such "+
-			"as --since midnight, or --active", c.misplacedTotal()))
+		return "since", c.total
 	case c.Watch != "":
-		return c.watch(app)
+		return "watch", c.watch
 	}
+	return cli.One, c.one
+}
+
+// one draws once, or several times, from one sample.
+func (c *ReleaseCommand) one(app *cli.App) error {
 	query, err := c.asked()
 	if err != nil {
 		return cli.UsageError(err)
@@ -149,36 +155,12 @@ func (c *ReleaseCommand) asked() (mechanisms.Query, error) {
 		return q, err
 	case c.Repeat < 1:
 		return q, fmt.Errorf("--repeat %d; want at least 1", c.Repeat)
-	case c.misplaced() != "":
-		return q, fmt.Errorf("%s without --watch, --since or --active; want --watch with what to watch for, such as "+
-			"--watch \"users_below: 500\", or one of the others", c.misplaced())
 	case c.User != "" && c.Value == "" && !c.counts():
 		return q, fmt.Errorf("--user %s without --value; want --value with the column of the values", c.User)
 	}
 	q.Epsilon = c.Epsilon.Decimal
-	if q.Grid, err = c.grid(q.CountsUsers()); err == nil {
+	if q.Grid, err = c.Grid(q.CountsUsers()); err == nil {
 		_, err = c.adding(q.Grid)
 	}
 	return q, err
-}
-
-// grid makes the grid from the bounds. A plain count uses no values and needs no bounds.
-func (c *ReleaseCommand) grid(plainCount bool) (*mechanisms.Grid, error) {
-	var missing []string
-	for _, b := range []struct {
-		flag  string
-		value *cli.Number
-	}{{"--lower", c.Lower}, {"--upper", c.Upper}, {"--step", c.Step}} {
-		if b.value == nil {
-			missing = append(missing, b.flag)
-		}
-	}
-	switch {
-	case missing == nil:
-		return mechanisms.NewGrid(c.Lower.Decimal, c.Upper.Decimal, c.Step.Decimal)
-	case len(missing) == 3 && plainCount:
-		return mechanisms.NewGrid(decimal.Zero, decimal.New(1, 0), decimal.New(1, 0))
-	}
-	return nil, fmt.Errorf("%s missing; want the public bounds of the values, such as --lower 0 --upper 100 --step 1 "+
-		"(only a plain count needs none)", strings.Join(missing, ", "))
 }

@@ -23,16 +23,10 @@ import (
 
 // totalFlags say what running total to draw.
 type totalFlags struct {
-	Since    string        `group:"total" placeholder:"PERIOD" help:"Print a running total of users, of amounts (--statistic sum) or a histogram, in the period that holds --from: hour, midnight, monday or month. All values together cost ε once."`
-	Zone     string        `rare:"" group:"total" placeholder:"NAME" help:"Time zone of the period, and of times that name none, such as Europe/Berlin. Absent: UTC."`
-	Update   time.Duration `rare:"" group:"total" placeholder:"D" help:"Time from one value to the next, a multiple of --window. Absent: that of --window."`
-	MaxTotal *cli.Number   `rare:"" group:"total" placeholder:"X" help:"The most that one user adds in the period: a number of windows, for a sum an amount."`
-}
-
-// misplacedTotal returns a flag that was given and has no meaning without --since or --active, or "".
-func (f totalFlags) misplacedTotal() string {
-	return cli.FirstGiven(map[string]bool{"--zone": f.Zone != "", "--update": f.Update != 0,
-		"--max-total": f.MaxTotal != nil})
+	Since    string        `for:"since" group:"total" placeholder:"PERIOD" help:"Print a running total of users, of amounts (--statistic sum) or a histogram, in the period that holds --from: hour, midnight, monday or month. All values together cost ε once."`
+	Zone     string        `rare:"" for:"watch,since,active" group:"total" placeholder:"NAME" help:"Time zone of the period, and of times that name none, such as Europe/Berlin. Absent: UTC."`
+	Update   time.Duration `rare:"" for:"since,active" group:"total" placeholder:"D" help:"Time from one value to the next, a multiple of --window. Absent: that of --window."`
+	MaxTotal *cli.Number   `rare:"" for:"since" group:"total" placeholder:"X" help:"The most that one user adds in the period: a number of windows, for a sum an amount."`
 }
 
 // total prints a running total of a file.
@@ -54,49 +48,31 @@ func (c *ReleaseCommand) total(app *cli.App) error {
 // totalling checks the flags. The schedule has the windows of the period.
 func (c *ReleaseCommand) totalling() (*config.Total, windows.Schedule, error) {
 	s := windows.Schedule{Size: c.Window, Every: c.Window}
-	fail := func(format string, args ...any) (*config.Total, windows.Schedule, error) {
-		return nil, s, fmt.Errorf(format, args...)
-	}
 	if err := without("--since", append(c.columns(), needed{"--from", c.From, "a time in the period"})...); err != nil {
 		return nil, s, err
 	}
 	of := &config.Total{Head: config.Head{Name: "total", Definition: "total", Groups: 1}, Zone: c.Zone,
 		Update: cmp.Or(c.Update, c.Window)}
 	unit := period.Unit(c.Since)
-	if !slices.Contains(period.Units(), unit) {
-		return fail("--since %s; want hour, midnight, monday or month", c.Since)
-	}
-	if c.Watch != "" || c.To != "" || c.Repeat != 1 || c.Hold != 0 || c.AtMost != 1 || c.ExpectedUsers != 0 {
-		return fail("--since with --watch, --to, --repeat, --hold, --at-most or --expected-users; want it without them")
-	}
-	for _, p := range mechanisms.Parameters() {
-		if _, given := c.Given(p); given && !slices.Contains([]string{"above", "below", "buckets", "levels"}, p.Name) {
-			return fail("--since with --%s; want it without, as it is no parameter of a total", cli.FlagOf(p.Name))
-		}
+	var err error
+	if of.Query, err = c.TotalQuery(unit, c.Window, of.Update, c.MaxTotal); err != nil {
+		return nil, s, err
 	}
 	if c.Mechanism != "" && c.Mechanism != mechanisms.TotalMechanisms()[0] {
-		return fail("--since with --mechanism %s; want %s: others are for budgets with a delta", c.Mechanism,
+		return nil, s, fmt.Errorf("--since with --mechanism %s; want %s: others are for budgets with a delta", c.Mechanism,
 			mechanisms.TotalMechanisms()[0])
 	}
-	if c.Window < time.Second || c.Window%time.Second != 0 || of.Update%c.Window != 0 || of.Update > unit.Nominal() {
-		return fail("--window %s, --update %s; want whole seconds, and a multiple of --window up to %s",
-			config.Duration(c.Window), config.Duration(of.Update), config.Duration(unit.Nominal()))
-	}
-	var err error
 	if of.Calendar, err = period.NewCalendar(unit, c.Zone); err != nil {
-		return fail("--zone %w", err)
+		return nil, s, fmt.Errorf("--zone %w", err)
 	}
 	at, err := moment("--from", c.From)
 	if err != nil {
 		return nil, s, err
 	}
 	s.Start, s.End = of.PeriodAt(at, c.Window)
-	if of.Query, err = c.TotalQuery(unit, of.Update, c.MaxTotal); err != nil {
-		return nil, s, err
-	}
 	of.Query.Epsilon = c.Epsilon.Decimal
 	users := of.Query.Statistic == mechanisms.Count && of.Query.Above == nil && of.Query.Below == nil
-	if of.Query.Grid, err = c.grid(users); err != nil {
+	if of.Query.Grid, err = c.Grid(users); err != nil {
 		return nil, s, err
 	}
 	if of.Mechanism, err = mechanisms.NewTotal(of.Query); err != nil {

@@ -31,7 +31,7 @@ func (c *ReleaseCommand) watch(app *cli.App) error {
 	if err != nil {
 		return err
 	}
-	grid, err := c.grid(false)
+	grid, err := c.Grid(false)
 	if err != nil {
 		return err
 	}
@@ -50,15 +50,6 @@ func (c *ReleaseCommand) watching() (*watch.Watch, windows.Schedule, error) {
 		needed{"--to", c.To, "the end of the last window"})...); err != nil {
 		return nil, s, err
 	}
-	if c.Statistic != "" || c.Mechanism != "" || c.Repeat != 1 {
-		return nil, s, fmt.Errorf("--watch with --statistic, --mechanism or --repeat; want it without them")
-	}
-	for _, p := range mechanisms.Parameters() {
-		if _, given := c.Given(p); given {
-			return nil, s, fmt.Errorf("--watch with --%s; want it within the condition, or not at all",
-				cli.FlagOf(p.Name))
-		}
-	}
 	if c.AtMost < 1 || c.Hold < 0 || c.Per < c.Window {
 		return nil, s, fmt.Errorf("--at-most %d, --hold %s, --per %s; want at least 1, at least 0s, and at least the "+
 			"length of a window", c.AtMost, c.Hold, c.Per)
@@ -67,7 +58,7 @@ func (c *ReleaseCommand) watching() (*watch.Watch, windows.Schedule, error) {
 	if err != nil {
 		return nil, s, err
 	}
-	grid, err := c.grid(false)
+	grid, err := c.Grid(false)
 	if err != nil {
 		return nil, s, err
 	}
@@ -162,7 +153,7 @@ func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader, s 
 		return nil, times, err
 	}
 	// a plain count of users needs no bounds; a watch without them is refused before
-	grid, err := c.grid(true)
+	grid, err := c.Grid(true)
 	if err != nil {
 		return nil, times, err
 	}
@@ -215,21 +206,15 @@ func (c *ReleaseCommand) bags(ctx context.Context, name string, in io.Reader, s 
 
 // watchFlags say what to watch for, and when.
 type watchFlags struct {
-	Watch       string        `group:"watch" placeholder:"CONDITION" help:"Watch for a condition in one window after another, such as \"above: 2000, more_than: 0.01\". ε is paid once, until it fires."`
-	Time        string        `group:"watch" placeholder:"COLUMN" help:"Column of the time."`
-	Clock       string        `rare:"" name:"time-of-day" group:"watch" placeholder:"COLUMN" help:"Column of the time of day, if that of --time has only the date."`
-	Dates       string        `rare:"" default:"dmy" enum:"dmy,mdy" group:"watch" placeholder:"ORDER" help:"Dates such as 03/04/2026: dmy has the day first, mdy the month. It is public: the file does not decide it."`
-	From        string        `group:"watch" placeholder:"TIME" help:"Start of the first window, such as 2026-11-20T00:00:00Z; with --since any time in the period. It is public: never take it from the data."`
-	To          string        `rare:"" group:"watch" placeholder:"TIME" help:"End of the last window. Absent: with --active, 24 hours after --from."`
-	Window      time.Duration `rare:"" default:"1m" group:"watch" placeholder:"D" help:"Length of a window."`
-	FalseAlarms cli.Number    `rare:"" default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
-	Per         time.Duration `rare:"" default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
-	Hold        time.Duration `rare:"" group:"watch" placeholder:"D" help:"How long after firing it is armed again, which costs ε again."`
-	AtMost      int           `rare:"" default:"1" group:"watch" placeholder:"N" help:"How many times it is armed at most. This is what a user can lose: N times ε."`
-}
-
-// misplaced returns a flag that was given and has no meaning without --watch, or "".
-func (f watchFlags) misplaced() string {
-	return cli.FirstGiven(map[string]bool{"--time": f.Time != "", "--time-of-day": f.Clock != "", "--from": f.From != "",
-		"--to": f.To != "", "--dates": f.Dates == replay.MonthFirst.String()})
+	Watch       string        `for:"watch" group:"watch" placeholder:"CONDITION" help:"Watch for a condition in one window after another, such as \"above: 2000, more_than: 0.01\". ε is paid once, until it fires."`
+	Time        string        `for:"watch,since,active" group:"watch" placeholder:"COLUMN" help:"Column of the time."`
+	Clock       string        `rare:"" for:"watch,since,active" name:"time-of-day" group:"watch" placeholder:"COLUMN" help:"Column of the time of day, if that of --time has only the date."`
+	Dates       string        `rare:"" for:"watch,since,active" default:"dmy" enum:"dmy,mdy" group:"watch" placeholder:"ORDER" help:"Dates such as 03/04/2026: dmy has the day first, mdy the month. It is public: the file does not decide it."`
+	From        string        `for:"watch,since,active" group:"watch" placeholder:"TIME" help:"Start of the first window, such as 2026-11-20T00:00:00Z; with --since any time in the period. It is public: never take it from the data."`
+	To          string        `rare:"" for:"watch,active" group:"watch" placeholder:"TIME" help:"End of the last window. Absent: with --active, 24 hours after --from."`
+	Window      time.Duration `rare:"" for:"watch,since,active" default:"1m" group:"watch" placeholder:"D" help:"Length of a window."`
+	FalseAlarms cli.Number    `rare:"" for:"watch" default:"0.05" group:"watch" placeholder:"P" help:"Probability of any false alarm in the time of --per."`
+	Per         time.Duration `rare:"" for:"watch" default:"30d" group:"watch" placeholder:"D" help:"Time that --false-alarms is for."`
+	Hold        time.Duration `rare:"" for:"watch" group:"watch" placeholder:"D" help:"How long after firing it is armed again, which costs ε again."`
+	AtMost      int           `rare:"" for:"watch" default:"1" group:"watch" placeholder:"N" help:"How many times it is armed at most. This is what a user can lose: N times ε."`
 }
