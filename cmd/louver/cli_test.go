@@ -39,19 +39,6 @@ func (o outcome) wants(t *testing.T, code int, line string) {
 	}
 }
 
-func TestUsage(t *testing.T) {
-	commandLine(t, "").wants(t, cli.ExitUsage, "louver: no command; try louver demo, or louver help for a list")
-	commandLine(t, "", "frobnicate").wants(t, cli.ExitUsage,
-		"louver: frobnicate is not a command; louver help lists them")
-	commandLine(t, "", "chek").wants(t, cli.ExitUsage, `louver: chek is not a command; did you mean "check"?`)
-	commandLine(t, "", "help", "chek").wants(t, cli.ExitUsage, `louver: chek is not a command; did you mean "check"?`)
-	commandLine(t, "", "version", "extra").wants(t, cli.ExitUsage, "louver: unexpected argument extra")
-	commandLine(t, "", "check", "--frobnicate").wants(t, cli.ExitUsage, "louver: unknown flag --frobnicate")
-	commandLine(t, "", "check", "--format", "xml", "x.yaml").wants(t, cli.ExitUsage,
-		"louver: --format xml; want text, json or github")
-	commandLine(t, "", "check").wants(t, cli.ExitUsage, "louver: no streams file: name one, or set LOUVER_STREAMS")
-}
-
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"check", "--help"}, {"release", "--help"}, {"healthcheck", "-h"}} {
 		got := commandLine(t, "", args...)
@@ -122,34 +109,6 @@ func TestHealthcheck(t *testing.T) {
 		`louver: LOUVER_METRICS_ADDR "9797"; want host:port`)
 	server.Close()
 	commandLine(t, "", "healthcheck").wants(t, cli.ExitInvalid, "louver: healthcheck: Get ")
-}
-
-// TestNamesAndTimesThatCannotBe: an app id and topics that Kafka would refuse, and a time that lies ahead.
-func TestNamesAndTimesThatCannotBe(t *testing.T) {
-	for _, command := range []string{"check", "topics"} {
-		commandLine(t, "", command, "../../deploy/streams.yaml", "--app-id", "my app").wants(t, cli.ExitInvalid,
-			`louver: app id "my app" (LOUVER_APP_ID); want 1–200 of the characters`)
-	}
-	const bad = "{topic: bad topic}"
-	for key, yaml := range map[string]string{"10: streams[s].output.topic": "    output: " + bad,
-		"11: streams[s].rejects.topic": "    output: {topic: o}\n    rejects: " + bad,
-		"11: streams[s].late.topic":    "    output: {topic: o}\n    late: " + bad} {
-		streams := clitest.File(t, "streams.yaml", `
-version: 1
-streams:
-  - name: s
-    input: {topic: in, user: user, value: value, time: time}
-    bounds: {lower: 0, upper: 10, step: 1}
-    window: {size: 1h, grace: 1m}
-    releases: [{name: users, statistic: count, epsilon: 1}]
-    budget: {epsilon: 1000, per: 1h}
-`+yaml+"\n")
-		line := streams + ":" + key + `: "bad topic"; want the name of a topic: 1–249 of the characters`
-		commandLine(t, "", "check", streams).wants(t, cli.ExitInvalid, line)
-		commandLine(t, "", "run", "--streams", streams).wants(t, cli.ExitInvalid, "louver: "+line)
-	}
-	commandLine(t, "", "watch", "--since=-1h").wants(t, cli.ExitUsage,
-		"louver: --last: -1h is negative; want a duration of 0s or more")
 }
 
 // Topics and rights fit into 80 columns.

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
 	"github.com/louver/louver/stream/config/configtest"
 	"github.com/louver/louver/stream/kafka/kafkatest"
@@ -200,16 +199,4 @@ func TestDashboardHasNoOperatorsAddressUnasked(t *testing.T) {
 	if address := p.Address(t); !strings.Contains(p.Log.String(), `"http": ["`+address+`"]`) {
 		t.Errorf("it listens at a second address:\n%s", p.Log.String())
 	}
-}
-
-func TestDashboardMistakes(t *testing.T) {
-	t.Setenv("LOUVER_STREAMS", "")
-	commandLine(t, "", "dashboard").wants(t, cli.ExitUsage,
-		"louver: nothing to show: give --streams (LOUVER_STREAMS) or --topic")
-	commandLine(t, "", "dashboard", "--topic", "x", "--http-addr=").wants(t, cli.ExitUsage,
-		"louver: LOUVER_HTTP_ADDR is empty; want an address to serve the page at, such as 127.0.0.1:8080")
-	commandLine(t, "", "dashboard", "--topic", "x", "--http-base-path=louver/").wants(t, cli.ExitInvalid,
-		`louver: LOUVER_HTTP_BASE_PATH="louver/"; want a path that begins with / and does not end with it, such as /louver`)
-	commandLine(t, "", "dashboard", "--topic", "x", "--http-cors-origins=example.com").wants(t, cli.ExitInvalid,
-		`louver: LOUVER_HTTP_CORS_ORIGINS: "example.com" is not an origin; want one such as https://status.example.com, or *`)
 }

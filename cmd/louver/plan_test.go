@@ -234,58 +234,6 @@ func TestCheckAndPlanAgree(t *testing.T) {
 	}
 }
 
-func TestPlanMistakes(t *testing.T) {
-	t.Parallel()
-	path := clitest.File(t, "s.yaml", clitest.StreamsFile)
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{planOf(), "louver: missing flag --epsilon; want it, or --error to learn which ε you need"},
-		{[]string{"plan", "--epsilon", "1", "--upper", "1", "--step", "1"},
-			"louver: missing flag --lower; want the public bounds (--lower, --upper and --step), or a streams file"},
-		{planOf("--epsilon", "0"), "louver: --epsilon 0; want a number greater than 0"},
-		{planOf("--epsilon", "1", "--mechanism", "magic"),
-			`louver: --mechanism "magic"; want one of those for statistic median`},
-		{planOf("--epsilon", "1", "--users", "-1"), "louver: --users -1; want at least 1"},
-		{planOf("--epsilon", "1", "--max-groups", "0"), "louver: --max-groups 0; want at least 1"},
-		{planOf("--epsilon", "1", "--window", "1ms"), "louver: --window 1ms; want at least 1s"},
-		{planOf("--epsilon", "1", "--count-epsilon", "0"), "louver: --count-epsilon 0; want a number greater than 0"},
-		{planOf("--epsilon", "1", "--shape", "gamma:1,2"),
-			`louver: --shape: shape "gamma:1,2"; want lognormal:MEDIAN,SIGMA`},
-		{planOf("--epsilon", "1", "--spread", "0"), "louver: --spread 0; want a number greater than 0"},
-		{planOf("--epsilon", "1", "--spread", "1", "--shape", "uniform"),
-			"louver: --spread 1 with --shape uniform; use one or the other"},
-		{planOf("--epsilon", "1", "--users", "2000000", "--shape", "uniform"),
-			"louver: --shape uniform with 2000000 users; want at most 1048576"},
-		{planOf("--epsilon", "1", "--users", "2000000", "--spread", "10"),
-			"louver: --spread 10 with 2000000 users; want at most 1048576"}, // and no shape that nobody gave
-		{planOf("--error", "x"), `louver: --error "x"; want a number greater than 0, or a percentage such as 2%`},
-		{planOf("--error", "-1"), `louver: --error "-1"; want a number greater than 0`},
-		{planOf("--epsilon", "1", "--error", "0%"), `louver: --error "0%"; want a number greater than 0`},
-		{planOf("--error", "1%"), "louver: --error 1%: such an error can't be forecast for this release without the " +
-			"number of users; want --users or --epsilon as well"},
-		{planOf("--statistic", "trimmed_mean", "--trim", "0.1", "--error", "3", "--users", "100"),
-			"louver: --error 3: such an error can't be forecast for this release; want --shape or --spread as well"},
-		{planOf("--statistic", "mean", "--error", "1%", "--users", "1000", "--shape", "lognormal:120,0.6"),
-			"louver: --error 1%: such an error can't be forecast for this release as a share of the users; want it in " +
-				"the unit of the values\n"},
-		{planOf("--statistic", "mean", "--error", "1%", "--users", "1000"), "louver: --error 1%: such an error can't be " +
-			"forecast for this release as a share of the users; want it in the unit of the values, with --shape or --spread"},
-		{planOf("--error", "0.01"),
-			"louver: --error 0.01: even ε 100 is not enough: out of reach; want a greater error"},
-		{[]string{"plan", path, "--epsilon", "1"},
-			"louver: --epsilon with a streams file, which sets it; use one or the other"},
-	} {
-		commandLine(t, "", c.args...).wants(t, cli.ExitUsage, c.want)
-	}
-	broken := clitest.File(t, "s.yaml", strings.Replace(clitest.StreamsFile, "size: 15m", "size: 15x", 1))
-	if got := commandLine(t, "", "plan", broken); got.code != cli.ExitInvalid ||
-		!strings.HasPrefix(got.err, broken+":12: ") || got.out != "" {
-		t.Errorf("%+v", got)
-	}
-}
-
 // TestPlanOfTwoCounts: their order in the file changes nothing.
 func TestPlanOfTwoCounts(t *testing.T) {
 	const rough, fine = "      - {name: rough, statistic: count, epsilon: 0.001}\n",

@@ -3,12 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/louver/louver/cmd/louver/internal/cli"
 )
 
 var activeFrom = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
@@ -192,48 +189,5 @@ func TestReleaseActiveReadsJSON(t *testing.T) {
 	got = commandLine(t, strings.ReplaceAll(rows, "2026-11-20", "2026-11-19"), args...)
 	if got.code != 0 || strings.Count(got.out, "\n") != 4 || !strings.Contains(got.err, "holds no users from") {
 		t.Errorf("%+v", got)
-	}
-}
-
-// TestReleaseActiveRefuses what makes no sense, in a line.
-func TestReleaseActiveRefuses(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"--active", "90s"}, "--active 1m30s, --window 1m; want whole seconds, and a multiple of --window up " +
-			"to 24h"},
-		{[]string{"--active", "25h"}, "--active 25h, --window 1m; want whole seconds"},
-		{[]string{"--window", "1h"}, "--active 15m, --window 1h; want whole seconds"},
-		{[]string{"--update", "90s"}, "--update 1m30s; want a multiple of --window, 1m, up to 12h"},
-		{[]string{"--update", "13h"}, "--update 13h; want a multiple of --window, 1m, up to 12h"},
-		{[]string{"--from", ""}, "--active without --from; want the start of the first window"},
-		{[]string{"--from", "noon"}, "--from noon; want a time"},
-		{[]string{"--from", "2026-11-20T00:00:30Z"}, "--from 2026-11-20T00:00:30Z is not a multiple of every"},
-		{[]string{"--to", "2026-11-20T00:04:00Z"}, "--update 5m; want a shorter one, or a later --to"},
-		{[]string{"--to", "2026-11-19T00:00:00Z"}, "--to 2026-11-19T00:00:00Z is before the end of the first window"},
-		{[]string{"--user", ""}, "--active without --user; want the column of the users"},
-		{[]string{"--time", ""}, "--active without --time; want the column of the times"},
-		{[]string{"--since", "midnight"}, "--active with --since, --watch"},
-		{[]string{"--watch", "users_below: 5"}, "--active with --since, --watch"},
-		{[]string{"--max-total", "5"}, "--active with --since, --watch, --max-total"},
-		{[]string{"--repeat", "2"}, "--repeat"},
-		{[]string{"--p", "0.5"}, "--active with --p; want it without"},
-		{[]string{"--expected-users", "5"}, "--active with --expected-users"},
-		{[]string{"--statistic", "sum"}, "--active with --statistic sum; want count, or none"},
-		{[]string{"--statistic", "groups"}, "--statistic groups without --group"},
-		{[]string{"--statistic", "groups", "--group", "g", "--delta", "0.01", "--time", "", "--from", ""},
-			"--statistic groups with --active; want it without"},
-		{[]string{"--mechanism", "tree"}, "centred or centred_gaussian"},
-		{[]string{"--mechanism", "centred", "--delta", "0.000001"}, "--active with --mechanism centred and --delta"},
-		{[]string{"--value", "spent", "--above", "5"}, "--lower, --upper, --step missing"},
-		{[]string{"--active", "0"}, "--update without --since or --active"},
-	} {
-		got := commandLine(t, "ts,who,spent\n", slices.Concat(activeToday("--epsilon", "1"), c.args)...)
-		if got.code != cli.ExitUsage || got.out != "" || !strings.Contains(got.err, c.want) ||
-			strings.Count(got.err, "\n") != 1 {
-			t.Errorf("%s: %d, %q; want %q", c.args, got.code, got.err, c.want)
-		}
 	}
 }

@@ -123,39 +123,3 @@ func TestReleaseGroupsIsSilent(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
-
-func TestReleaseGroupsRefuses(t *testing.T) {
-	t.Parallel()
-	with := func(more ...string) []string { return findPages(append([]string{"--epsilon", "1"}, more...)...) }
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{with(), "--statistic groups without --delta; want --delta, such as --delta 0.000001: no mechanism finds " +
-			"unknown names"},
-		{with("--delta", "0.1"), "--delta 0.1; want"},
-		{with("--delta", "0.01", "--group", ""), "--statistic groups without --group; want the column of the names"},
-		{with("--delta", "0.01", "--user", ""), "--statistic groups without --user; want the column of the users"},
-		{with("--delta", "0.01", "--value", "ms"), "--statistic groups with --value; want it without"},
-		{with("--delta", "0.01", "--repeat", "2"), "--statistic groups with --repeat; want it without"},
-		{with("--delta", "0.01", "--since", "midnight"), "--statistic groups with --since; want it without"},
-		{with("--delta", "0.01", "--above", "5"), "--statistic groups with --above; want it without"},
-		{with("--delta", "0.01", "--mechanism", "geometric"), "--statistic groups with --mechanism geometric; want " +
-			"truncated_geometric"},
-		{with("--delta", "0.01", "--max-groups", "0"), "--max-groups 0; want at least 1"},
-		{with("--delta", "0.01", "--at-least", "0"), "--at-least 0; want a whole number from 1"},
-		{[]string{"release", "--epsilon", "1", "--group", "page"}, "--group without --statistic groups; want it with " +
-			"that only"},
-		{[]string{"release", "--epsilon", "1", "--at-least", "5"}, "--at-least without --statistic groups"},
-	} {
-		got := commandLine(t, visits(), c.args...)
-		if got.code != cli.ExitUsage || got.out != "" || !strings.Contains(got.err, c.want) ||
-			strings.Count(got.err, "\n") != 1 {
-			t.Errorf("%s: %d, %q; want %q", c.args, got.code, got.err, c.want)
-		}
-	}
-	got := commandLine(t, visits(), findPages("--epsilon", "1", "--delta", "0.01", "--group", "url")...)
-	if got.code == cli.ExitDone || !strings.Contains(got.err, "url") || strings.Contains(got.err, "/secret") {
-		t.Errorf("%+v", got)
-	}
-}

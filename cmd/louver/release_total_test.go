@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/louver/louver/cmd/louver/internal/cli"
 )
 
 // today is a day of quarters of an hour. A new user comes in each, who comes again in all that follow, and on the day
@@ -167,51 +165,6 @@ func TestReleaseTotalSaysItsBand(t *testing.T) {
 		}
 		if v.Level != 0.95 || v.High != v.Value+v.Error_95 || v.Low != max(0, v.Value-v.Error_95) {
 			t.Errorf("%s: %+v", line, v)
-		}
-	}
-}
-
-// TestReleaseTotalRefuses what makes no sense, in a line.
-func TestReleaseTotalRefuses(t *testing.T) {
-	t.Parallel()
-	one := []string{"--epsilon", "1"}
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{append(one, "--since", "noon"), "--since noon; want hour, midnight, monday or month"},
-		{append(one, "--zone", "Europe/Munich"), `--zone "Europe/Munich" is no time zone`},
-		{append(one, "--update", "20m"), "--window 15m, --update 20m; want whole seconds, and a multiple of --window " +
-			"up to 24h"},
-		{append(one, "--update", "-15m"), "-15m is negative"},
-		{append(one, "--from", "noon"), "--from noon; want a time"},
-		{append(one, "--to", "2026-11-21T00:00:00Z"), "--since with --watch, --to"},
-		{append(one, "--watch", "users_below: 5"), "--since with --watch"},
-		{append(one, "--repeat", "2"), "--repeat"},
-		{append(one, "--p", "0.5"), "--since with --p; want it without"},
-		{append(one, "--statistic", "mode"), "--since with --statistic mode; want --statistic count, sum or histogram"},
-		{append(one, "--statistic", "median"), "--since with --statistic median; want --statistic count, sum or histogram"},
-		{append(one, "--statistic", "sum", "--max-total", "5", "--value", ""), "--since without --value; want the column"},
-		{append(one, "--statistic", "sum", "--max-total", "5"), "--lower, --upper, --step missing"},
-		{append(one, "--statistic", "sum", "--lower", "0", "--upper", "9", "--step", "1"),
-			"--max-total missing; want the amount"},
-		{append(one, "--buckets", "1,2"), "--buckets with --statistic count; want it with histogram"},
-		{append(one, "--statistic", "histogram"), "--statistic histogram without --buckets; want --buckets"},
-		{append(one, "--statistic", "histogram", "--buckets", "1,2"), "--lower, --upper, --step missing"},
-		{append(one, "--statistic", "histogram", "--buckets", "1,2", "--above", "1"), "--above with --statistic histogram"},
-		{append(one, "--statistic", "histogram", "--buckets", "1,20", "--lower", "0", "--upper", "9", "--step", "1"),
-			"--buckets"},
-		{append(one, "--statistic", "histogram", "--buckets", "1,2", "--repeat", "2"), "--repeat"},
-		{append(one, "--max-total", "1.5"), "--max-total 1.5; want a whole number of windows"},
-		{append(one, "--mechanism", "square_root"), "--since with --mechanism square_root; want tree"},
-		{append(one, "--user", ""), "--since without --user; want the column of the users"},
-		{append(one, "--since", ""), "--from without --watch, --since or --active"},
-		{append(one, "--since", "", "--max-total", "5"), "--max-total without --since"},
-	} {
-		got := commandLine(t, today(), totalToday(c.args...)...)
-		if got.code != cli.ExitUsage || got.out != "" || !strings.Contains(got.err, c.want) ||
-			strings.Count(got.err, "\n") != 1 {
-			t.Errorf("%s: %d, %q; want %q", c.args, got.code, got.err, c.want)
 		}
 	}
 }

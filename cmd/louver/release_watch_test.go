@@ -152,49 +152,6 @@ func TestReleaseTimeOfDay(t *testing.T) {
 		strings.Contains(got.err, "holds no users") {
 		t.Errorf("%+v, want %s", got, want)
 	}
-	commandLine(t, "1 2", "release", "--statistic", "count", "--epsilon", "1", "--time-of-day", "ts").wants(t,
-		cli.ExitUsage, "louver: --time-of-day without --watch, --since or --active; want --watch")
-}
-
-func TestReleaseWatchMistakes(t *testing.T) {
-	text := "ts,who,ms\n2026-11-20T08:00:00Z,u,n/a\n2026-11-20T08:00:00Z,u,x\n"
-	watch := []string{"--watch", "above: 2000, more_than: 0.1"}
-	for _, c := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{watchHour("--watch", "above: 2000"), cli.ExitUsage,
-			`louver: --watch "above: 2000"; want above or below with one of`},
-		{watchHour("--watch", "over: 2000"), cli.ExitUsage,
-			`louver: --watch "over: 2000"; want such as above: 2000, more_than: 0.01`},
-		{watchHour("--watch", "above: 20000, more_than: 0.1"), cli.ExitUsage,
-			"louver: --watch: above 20000; want a number within the bounds, 0 to 10000"},
-		{watchHour("--watch", "above: 2000, more_than: 2"), cli.ExitUsage,
-			"louver: --watch: more_than 2; want a share"},
-		{watchHour(append(watch, "--false-alarms", "1")...), cli.ExitUsage,
-			"louver: --false-alarms 1; want a probability"},
-		{watchHour(append(watch, "--statistic", "mode")...), cli.ExitUsage, "louver: --watch with --statistic"},
-		{watchHour(append(watch, "--above", "3")...), cli.ExitUsage,
-			"louver: --watch with --above; want it within the condition"},
-		{watchHour(append(watch, "--repeat", "2")...), cli.ExitUsage,
-			"louver: --watch with --statistic, --mechanism or --repeat"},
-		{watchHour(append(watch, "--at-most", "0")...), cli.ExitUsage, "louver: --at-most 0, "},
-		{watchHour(append(watch, "--window", "7m")...), cli.ExitUsage,
-			"louver: --from 2026-11-20T08:00:00Z is not a multiple of every (7m)"},
-		{watchHour(append(watch, "--from", "eight")...), cli.ExitUsage, "louver: --from eight; want a time such as"},
-		{watchHour(append(watch, "--user", "")...), cli.ExitUsage,
-			"louver: --watch without --user; want the column of the users"},
-		{watchHour(), cli.ExitUsage, "louver: --from without --watch, --since or --active; want --watch"},
-		{watchHour(append(watch, "--zone", "UTC", "--update", "5m")...), cli.ExitUsage,
-			"louver: --update without --since or --active"},
-		{watchHour(watch...), cli.ExitInvalid, "louver: stdin:2: column ms is missing or not a number"},
-		{watchHour(append(watch, "--time", "when")...), cli.ExitInvalid,
-			`louver: stdin:1: time "when" is not in the header`},
-		{watchHour(append(watch, "/nowhere")...), cli.ExitInvalid, "louver: open /nowhere"},
-	} {
-		commandLine(t, text, c.args...).wants(t, c.code, c.want)
-	}
 }
 
 // What no window can show is said before: of ten users at most nine can be too many.

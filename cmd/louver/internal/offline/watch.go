@@ -52,7 +52,7 @@ func (c *ReleaseCommand) watching() (*watch.Watch, windows.Schedule, error) {
 	}
 	if c.AtMost < 1 || c.Hold < 0 || c.Per < c.Window {
 		return nil, s, fmt.Errorf("--at-most %d, --hold %s, --per %s; want at least 1, at least 0s, and at least the "+
-			"length of a window", c.AtMost, c.Hold, c.Per)
+			"length of a window", c.AtMost, config.Duration(c.Hold), config.Duration(c.Per))
 	}
 	s, err := c.stretch(0)
 	if err != nil {
