@@ -30,7 +30,7 @@ func TestAFileWithoutNumbers(t *testing.T) {
 	}
 	args := append([]string{"replay"}, strings.Fields(strings.ReplaceAll(command, "\\\n", " "))...)
 	got := commandLine(t, "", append(args, "--dry-run")...)
-	if want := "# Would send 5000 events to visits.events. This input, in a stream of a streams file, reads them:\n" +
+	if want := "# Would send 5,000 events to visits.events. This input, in a stream of a streams file, reads them:\n" +
 		"input:\n  topic: visits.events\n  format: json\n  user: user_id\n  time: ts\n" +
 		"# contribution: count   the events have no value, so a user counts with how many they send.\n"; got.err != "" ||
 		got.code != cli.ExitDone || !strings.HasPrefix(got.out, want) {

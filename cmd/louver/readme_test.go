@@ -159,7 +159,7 @@ func TestExamplesOfAddingAreSound(t *testing.T) {
 	text := readme(t) + document(t, filepath.Join("deploy", "STREAMS.md"))
 	for name, want := range map[string][]string{
 		"checkout-requests": {"one user counts with the number of their events in a window, from 0 to 20 requests\n",
-			"│ requests │ sum", "± 5991 requests", "the schedule needs ε 2."},
+			"│ requests │ sum", "± 5,991 requests", "the schedule needs ε 2."},
 		"revenue": {"one user counts with the sum of their values in a window, from 0 to 500 EUR\n",
 			"total today adds up values, of one user at most 1000 EUR, since midnight (UTC)"},
 		"errors": {"one user counts with the number of their events in a window, from 0 to 10 errors\n",
