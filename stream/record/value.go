@@ -27,7 +27,7 @@ const (
 	// TooFewUsers: the released count of the group was below the stream's min_users. Charged in full.
 	TooFewUsers = "too_few_users"
 	// NotArmed is the reason for which a watch says nothing about a group: it has fired in another group, and is not
-	// armed again yet.
+	// armed again yet. It is also that of a total, or number of active users, that begins anew with the next window.
 	NotArmed = "not_armed"
 )
 
