@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -181,11 +182,7 @@ func (es *entries) finish() {
 
 // readyBudget picks, by name, a deferred budget whose predecessors are booked. If they form a cycle, it picks any.
 func (es *entries) readyBudget() string {
-	names := make([]string, 0, len(es.deferred))
-	for name := range es.deferred {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(es.deferred))
 	for _, name := range names {
 		waits := func(b booking) bool {
 			return slices.ContainsFunc(b.entry.Continues, func(old string) bool {

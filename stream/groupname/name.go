@@ -6,6 +6,7 @@
 package groupname
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -52,12 +53,8 @@ func Canonical(text []byte) ([]byte, error) {
 		return nil, ErrTooLong
 	}
 	name := trimmed(norm.NFC.Bytes(text))
-	for i := 0; i < len(name); {
-		r, size := utf8.DecodeRune(name[i:])
-		if unicode.Is(hidden, r) {
-			return nil, ErrHidden
-		}
-		i += size
+	if bytes.ContainsFunc(name, func(r rune) bool { return unicode.Is(hidden, r) }) {
+		return nil, ErrHidden
 	}
 	return measured(name)
 }
@@ -74,21 +71,7 @@ func printable(text []byte) bool {
 
 // trimmed returns a text without spaces at its ends.
 func trimmed(text []byte) []byte {
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		if !unicode.Is(unicode.Zs, r) {
-			break
-		}
-		text = text[size:]
-	}
-	for len(text) > 0 {
-		r, size := utf8.DecodeLastRune(text)
-		if !unicode.Is(unicode.Zs, r) {
-			break
-		}
-		text = text[:len(text)-size]
-	}
-	return text
+	return bytes.TrimFunc(text, func(r rune) bool { return unicode.Is(unicode.Zs, r) })
 }
 
 func measured(name []byte) ([]byte, error) {

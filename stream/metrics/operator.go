@@ -3,6 +3,7 @@ package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/louver/louver/stream/record"
 )
@@ -59,20 +60,14 @@ type Stream struct {
 // New registers the metrics with r. Reasons are those for which a record may be rejected.
 func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-		r.MustRegister(v)
-		return v
+		return promauto.With(r).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
-		r.MustRegister(v)
-		return v
+		return promauto.With(r).NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
 	histogram := func(name, help, label string, buckets []float64) *prometheus.HistogramVec {
-		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets},
+		return promauto.With(r).NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets},
 			[]string{label})
-		r.MustRegister(v)
-		return v
 	}
 	m := &Operator{
 		Events: counter("louver_events_total",
@@ -147,14 +142,19 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 		ConfigInfo: gauge("louver_config_info",
 			"Always 1. The labels give the newest definition of the stream and the epoch that this process uses. "+
 				"Processes that show different ones for long disagree.", "stream", "fingerprint", "epoch"),
-		ClockDoubted: prometheus.NewGauge(prometheus.GaugeOpts{Name: "louver_clock_doubted",
+		ClockDoubted: promauto.With(r).NewGauge(prometheus.GaugeOpts{Name: "louver_clock_doubted",
 			Help: "1 while no window closes because the clock of this machine cannot be trusted, else 0."}),
-		Rebalances: prometheus.NewCounter(prometheus.CounterOpts{Name: "louver_rebalances_total",
+		Rebalances: promauto.With(r).NewCounter(prometheus.CounterOpts{Name: "louver_rebalances_total",
 			Help: "How often this process has rejoined a consumer group."}),
-		AbortedTxns: prometheus.NewCounter(prometheus.CounterOpts{Name: "louver_transactions_aborted_total",
+		AbortedTxns: promauto.With(r).NewCounter(prometheus.CounterOpts{Name: "louver_transactions_aborted_total",
 			Help: "Transactions that failed, or that another process took over."}),
 	}
-	r.MustRegister(m.ClockDoubted, m.Rebalances, m.AbortedTxns)
+	m.expect(streams, reasons)
+	return m
+}
+
+// expect makes the series of streams, at 0.
+func (m *Operator) expect(streams []Stream, reasons []string) {
 	for _, s := range streams {
 		for _, v := range []*prometheus.CounterVec{m.Events, m.Late, m.Superseded, m.Clamped, m.Releases, m.Incomplete,
 			m.Recounts, m.TotalRestarts, m.PartBytes, m.MergePasses} {
@@ -179,7 +179,6 @@ func New(r prometheus.Registerer, streams []Stream, reasons []string) *Operator 
 			m.DrawDuration.WithLabelValues(statistic)
 		}
 	}
-	return m
 }
 
 // Export is what operators see of an export.
@@ -194,16 +193,15 @@ type Export struct {
 // blocked says for how many seconds figures could not be sent.
 func NewExport(r prometheus.Registerer, outputs []string, reading *Operator, blocked func() float64) *Export {
 	counter := func(name, help string) *prometheus.CounterVec {
-		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"topic"})
-		r.MustRegister(v)
+		v := promauto.With(r).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"topic"})
 		for _, topic := range outputs {
 			v.WithLabelValues(topic)
 		}
 		return v
 	}
-	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "louver_export_blocked_seconds",
+	promauto.With(r).NewGaugeFunc(prometheus.GaugeOpts{Name: "louver_export_blocked_seconds",
 		Help: "For how long louver export could send no figures, because the backend did not take them. 0 if it does."},
-		blocked))
+		blocked)
 	if reading != nil {
 		r.MustRegister(reading.Lag, reading.LagSeconds, reading.Rebalances)
 	}

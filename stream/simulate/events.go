@@ -22,7 +22,7 @@ type Event struct {
 
 // Events calls f for every request in [from, to), in order of time.
 func (s *Service) Events(from, to time.Time, f func(Event)) {
-	tick := s.spell / ticks
+	tick := s.of.Spell / ticks
 	for at := from.Truncate(tick); at.Before(to); at = at.Add(tick) {
 		for _, e := range s.tick(at.UTC()) {
 			if !e.Time.Before(from) && e.Time.Before(to) {
@@ -34,11 +34,11 @@ func (s *Service) Events(from, to time.Time, f func(Event)) {
 
 // tick draws the requests of the tick that begins at start, in order of time.
 func (s *Service) tick(start time.Time) (events []Event) {
-	random, tick := rand.New(rand.NewPCG(s.seed, uint64(start.UnixNano()))), s.spell/ticks
+	random, tick := rand.New(rand.NewPCG(s.of.Seed, uint64(start.UnixNano()))), s.of.Spell/ticks
 	var rates [len(regions)]float64
 	total := 0.
 	for i, r := range regions {
-		rates[i] = s.rate / float64(len(regions)) * r.activity(start)
+		rates[i] = s.of.Rate / float64(len(regions)) * r.activity(start)
 		total += rates[i]
 	}
 	slow := s.Incident(start)
@@ -56,7 +56,7 @@ func (s *Service) tick(start time.Time) (events []Event) {
 			i++
 		}
 		events = append(events,
-			s.request(random, slow, regions[i].name, fmt.Sprintf("%s-%04d", regions[i].name, random.IntN(s.users)), at))
+			s.request(random, slow, regions[i].name, fmt.Sprintf("%s-%04d", regions[i].name, random.IntN(s.of.Users)), at))
 	}
 	if e, ok := s.robinIn(start, slow); ok {
 		at, _ := slices.BinarySearchFunc(events, e, func(a, b Event) int { return a.Time.Compare(b.Time) })
@@ -100,10 +100,10 @@ func (e Event) AppendJSON(b []byte) []byte {
 // robinIn returns Robin's request if there is one in the tick that begins at start.
 func (s *Service) robinIn(start time.Time, slow Incident) (Event, bool) {
 	when, calls := s.robin(start)
-	if !calls || when.Before(start) || !when.Before(start.Add(s.spell/ticks)) {
+	if !calls || when.Before(start) || !when.Before(start.Add(s.of.Spell/ticks)) {
 		return Event{}, false
 	}
-	random := rand.New(rand.NewPCG(s.seed^robins, uint64(when.UnixNano())))
+	random := rand.New(rand.NewPCG(s.of.Seed^robins, uint64(when.UnixNano())))
 	return s.request(random, slow, RobinRegion, Robin, when), true
 }
 
@@ -130,15 +130,15 @@ const incidents = 0x696e636964656e74
 // Incident returns the one incident in the period that contains at, counted from midnight: three minutes, unless the
 // [Config] says otherwise. It may be over, or still to come.
 func (s *Service) Incident(at time.Time) Incident {
-	period := at.UTC().Truncate(s.incidents)
-	random := rand.New(rand.NewPCG(s.seed^incidents, uint64(period.UnixNano())))
-	length := s.incidents/6 + time.Duration(random.Int64N(int64(s.incidents/6)))
-	start := period.Add(time.Duration(random.Int64N(int64(s.incidents - length))))
+	period := at.UTC().Truncate(s.of.Incidents)
+	random := rand.New(rand.NewPCG(s.of.Seed^incidents, uint64(period.UnixNano())))
+	length := s.of.Incidents/6 + time.Duration(random.Int64N(int64(s.of.Incidents/6)))
+	start := period.Add(time.Duration(random.Int64N(int64(s.of.Incidents - length))))
 	return Incident{regions[random.IntN(len(regions))].name, start, start.Add(length)}
 }
 
 // Before returns the incident of the previous period.
-func (s *Service) Before(i Incident) Incident { return s.Incident(i.Start.Add(-s.incidents)) }
+func (s *Service) Before(i Incident) Incident { return s.Incident(i.Start.Add(-s.of.Incidents)) }
 
 // in reports whether a region is slow at a time.
 func (i Incident) in(region string, at time.Time) bool {
@@ -183,7 +183,7 @@ func (s *Service) page(at time.Time) string {
 
 // uniform draws a number from [0, 1) for a moment, by the finalizer of SplitMix64 (Steele, Lea, Flood 2014).
 func (s *Service) uniform(at time.Time) float64 {
-	x := uint64(at.UnixNano()) + bits.RotateLeft64(s.seed^asked, 32)
+	x := uint64(at.UnixNano()) + bits.RotateLeft64(s.of.Seed^asked, 32)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return float64((x^x>>31)>>11) / (1 << 53)

@@ -54,29 +54,22 @@ func Day(seed uint64) Config {
 }
 
 // Service is a simulated service. It is immutable and safe for concurrent use.
-type Service struct {
-	seed      uint64
-	users     int
-	rate      float64
-	spell     time.Duration
-	incidents time.Duration
-}
+type Service struct{ of Config }
 
 // New returns the service of a Config. Zero and negative figures are replaced by the defaults.
 func New(c Config) *Service {
-	s := &Service{seed: c.Seed, users: c.Users, rate: c.Rate, spell: cmp.Or(c.Spell, 10*time.Second),
-		incidents: cmp.Or(c.Incidents, 3*time.Minute)}
-	if s.users <= 0 {
-		s.users = 10_000
+	c.Spell, c.Incidents = cmp.Or(c.Spell, 10*time.Second), cmp.Or(c.Incidents, 3*time.Minute)
+	if c.Users <= 0 {
+		c.Users = 10_000
 	}
-	if !(s.rate > 0) {
-		s.rate = 1500
+	if !(c.Rate > 0) {
+		c.Rate = 1500
 	}
-	return s
+	return &Service{c}
 }
 
 // Users returns how many users there are, of all regions.
-func (s *Service) Users() int { return len(regions) * s.users }
+func (s *Service) Users() int { return len(regions) * s.of.Users }
 
 // region is a part of the world.
 type region struct {
@@ -113,7 +106,7 @@ func (s *Service) RobinCalls(at time.Time) bool {
 
 // robin tosses the coin of the spell that contains at and says when Robin calls.
 func (s *Service) robin(at time.Time) (when time.Time, calls bool) {
-	spell := at.UTC().Truncate(s.spell)
-	random := rand.New(rand.NewPCG(s.seed^robins, uint64(spell.UnixNano())))
-	return spell.Add(time.Duration(random.Int64N(int64(s.spell)))), random.IntN(2) == 1
+	spell := at.UTC().Truncate(s.of.Spell)
+	random := rand.New(rand.NewPCG(s.of.Seed^robins, uint64(spell.UnixNano())))
+	return spell.Add(time.Duration(random.Int64N(int64(s.of.Spell)))), random.IntN(2) == 1
 }
