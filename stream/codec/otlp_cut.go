@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"bytes"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -52,89 +51,74 @@ type otlpTextCutter struct {
 	seen  int   // how many items were passed
 }
 
-// object appends an object that begins at i, and says where it ends and whether it has any of the items. It ends where
-// the brackets do not fit.
-func (c *otlpTextCutter) object(out, b []byte, i, depth int) (all []byte, end int, any bool) {
-	out = append(out, '{')
+// copy appends the object or list that begins at i, and says where it ends and whether it has any of the items. Of a
+// list it appends only what has some. It ends where the brackets do not fit.
+func (c *otlpTextCutter) copy(out, b []byte, i, depth int) (all []byte, end int, any bool) {
+	list, closing := b[i] == '[', b[i]+2 // in ASCII
+	out = append(out, b[i])
 	for i, more := i+1, false; ; more = true {
-		if i = skipSpace(b, i); i < len(b) && b[i] == '}' {
-			return append(out, '}'), i + 1, any
+		if i = skipSpace(b, i); i < len(b) && b[i] == closing {
+			return append(out, closing), i + 1, any
 		}
 		if more {
 			if i == len(b) || b[i] != ',' {
-				return append(out, '}'), -1, any
-			}
-			out = append(out, ',')
-			i = skipSpace(b, i+1)
-		}
-		name, at := jsonName(b, i)
-		if at < 0 {
-			return append(bytes.TrimSuffix(out, []byte{','}), '}'), -1, any
-		}
-		lead := c.names.levels[depth]
-		switch {
-		case lead != "" && string(name) == lead && at < len(b) && b[at] == '[':
-			var some bool
-			out = append(out, b[i:at]...)
-			out, i, some = c.list(out, b, at, depth)
-			any = any || some
-		case lead == "" && len(name) > 0 && slices.Contains(c.names.points, string(name)) && at < len(b) && b[at] == '{':
-			var some bool
-			out = append(out, b[i:at]...)
-			out, i, some = c.object(out, b, at, depth+1)
-			any = any || some
-		default:
-			end := skipJSON(b, at)
-			if end < 0 {
-				return append(bytes.TrimSuffix(out, []byte{','}), '}'), -1, any
-			}
-			out = append(out, b[i:end]...)
-			i = end
-		}
-		if i < 0 {
-			return append(out, '}'), -1, any
-		}
-	}
-}
-
-// list appends a list that begins at i.
-func (c *otlpTextCutter) list(out, b []byte, i, depth int) (all []byte, end int, any bool) {
-	out = append(out, '[')
-	for i, more := i+1, false; ; more = true {
-		if i = skipSpace(b, i); i < len(b) && b[i] == ']' {
-			return append(out, ']'), i + 1, any
-		}
-		if more {
-			if i == len(b) || b[i] != ',' {
-				return append(out, ']'), -1, any
+				return append(out, closing), -1, any
 			}
 			i = skipSpace(b, i+1)
 		}
 		before := len(out)
-		if any {
+		if more && (any || !list) {
 			out = append(out, ',')
 		}
-		some := false
-		if depth < len(c.names.levels)-1 {
-			if i == len(b) || b[i] != '{' {
-				return append(out[:before], ']'), -1, any
-			}
-			out, i, some = c.object(out, b, i, depth+1)
-		} else if end := skipJSON(b, i); end < 0 {
-			i = -1
+		start, some := len(out), false
+		if list {
+			out, i, some = c.element(out, b, i, depth)
 		} else {
-			if some = len(c.items) > 0 && c.items[0] == c.seen; some {
-				c.items = c.items[1:]
-				out = append(out, b[i:end]...)
-			}
-			c.seen++
-			i = end
+			out, i, some = c.member(out, b, i, depth)
 		}
-		if !some {
+		if list && !some || len(out) == start {
 			out = out[:before]
 		}
 		if any = any || some; i < 0 {
-			return append(out, ']'), -1, any
+			return append(out, closing), -1, any
 		}
 	}
+}
+
+// member appends a member of an object.
+func (c *otlpTextCutter) member(out, b []byte, i, depth int) (all []byte, end int, any bool) {
+	name, at := jsonName(b, i)
+	if at < 0 {
+		return out, -1, false
+	}
+	lead := c.names.levels[depth]
+	switch {
+	case lead != "" && string(name) == lead && b[at] == '[':
+		return c.copy(append(out, b[i:at]...), b, at, depth)
+	case lead == "" && len(name) > 0 && slices.Contains(c.names.points, string(name)) && b[at] == '{':
+		return c.copy(append(out, b[i:at]...), b, at, depth+1)
+	}
+	if end = skipJSON(b, at); end >= 0 {
+		out = append(out, b[i:end]...)
+	}
+	return out, end, false
+}
+
+// element appends an element of a list: an item, if it is wanted, or an object that may have some.
+func (c *otlpTextCutter) element(out, b []byte, i, depth int) (all []byte, end int, any bool) {
+	if depth < len(c.names.levels)-1 {
+		if i == len(b) || b[i] != '{' {
+			return out, -1, false
+		}
+		return c.copy(out, b, i, depth+1)
+	}
+	if end = skipJSON(b, i); end < 0 {
+		return out, end, false
+	}
+	if any = len(c.items) > 0 && c.items[0] == c.seen; any {
+		c.items = c.items[1:]
+		out = append(out, b[i:end]...)
+	}
+	c.seen++
+	return out, end, any
 }

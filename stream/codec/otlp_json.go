@@ -444,6 +444,6 @@ func (w *otlpJSON) only(list []byte, f *field, own *[]byte) bool {
 // cut copies a request with some of its items only. An object without any of them is left out.
 func (w *otlpJSON) cut(value []byte, items []int) []byte {
 	c := otlpTextCutter{names: &w.d.signal.json, items: items}
-	out, _, _ := c.object(nil, value, 0, 0)
+	out, _, _ := c.copy(nil, value, 0, 0)
 	return out
 }

@@ -151,8 +151,8 @@ func (r *Reader) fetch(ctx context.Context) (*response, error) {
 		return nil, fmt.Errorf("fetch response of type %T: the transport must pass requests on unchanged", m)
 	}
 	// Drop a buffer that one large batch has enlarged.
-	if cap(res.records) <= 4*r.client.options.MaxBytes {
-		r.buffer = res.records[:0]
+	if cap(res.body) <= 4*r.client.options.MaxBytes {
+		r.buffer = res.body[:0]
 	}
 	if res.code != 0 {
 		return nil, kafka.Error(res.code)

@@ -8,9 +8,11 @@ import (
 	"io"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func TestPages(t *testing.T) {
@@ -239,37 +241,18 @@ func TestBufferOfAnAbandonedExchangeIsNotReused(t *testing.T) {
 
 // wireResponse encodes a response as a broker does.
 func wireResponse(version int16, topic string, res *response) []byte {
-	b := binary.BigEndian.AppendUint32(nil, 1) // correlation id
-	b = binary.BigEndian.AppendUint32(b, 0)    // throttle
-	if version >= 7 {
-		b = append(b, 0, 0, 0, 0, 0, 0) // error, session
-	}
-	b = binary.BigEndian.AppendUint32(b, 1)
-	b = binary.BigEndian.AppendUint16(b, uint16(len(topic)))
-	b = append(b, topic...)
-	b = binary.BigEndian.AppendUint32(b, 1)
-	b = binary.BigEndian.AppendUint32(b, 0) // partition
-	b = binary.BigEndian.AppendUint16(b, uint16(res.code))
-	b = binary.BigEndian.AppendUint64(b, uint64(res.highWatermark))
-	b = binary.BigEndian.AppendUint64(b, uint64(res.lastStable))
-	if version >= 5 {
-		b = binary.BigEndian.AppendUint64(b, uint64(res.logStart))
-	}
-	if res.aborted == nil {
-		b = binary.BigEndian.AppendUint32(b, 0xffffffff)
-	} else {
-		b = binary.BigEndian.AppendUint32(b, uint32(len(res.aborted)))
-	}
+	p := kmsg.NewFetchResponseTopicPartition()
+	p.ErrorCode, p.HighWatermark, p.LastStableOffset, p.LogStartOffset = res.code, res.highWatermark, res.lastStable,
+		res.logStart
 	for _, a := range res.aborted {
-		b = binary.BigEndian.AppendUint64(b, uint64(a.producer))
-		b = binary.BigEndian.AppendUint64(b, uint64(a.first))
+		p.AbortedTransactions = append(p.AbortedTransactions,
+			kmsg.FetchResponseTopicPartitionAbortedTransaction{ProducerID: a.producer, FirstOffset: a.first})
 	}
-	if version >= 11 {
-		b = binary.BigEndian.AppendUint32(b, 0xffffffff)
-	}
-	b = binary.BigEndian.AppendUint32(b, uint32(len(res.records)))
-	b = append(b, res.records...)
-	return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)
+	p.RecordBatches = res.records
+	answer := kmsg.FetchResponse{Version: version,
+		Topics: []kmsg.FetchResponseTopic{{Topic: topic, Partitions: []kmsg.FetchResponseTopicPartition{p}}}}
+	body := answer.AppendTo([]byte{0, 0, 0, 1}) // the correlation id
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }
 
 type wires struct {
@@ -312,6 +295,15 @@ func TestResponseOfEveryVersion(t *testing.T) {
 	if _, err := exchange(11, wireResponse(11, "other", want)); !errors.Is(err, errShape) {
 		t.Errorf("another topic: %v", err)
 	}
+	// Written by hand: the correlation, the throttle, one topic t, one partition 0, no error, an end of 9 and a stable
+	// end of 8, no aborted transactions, and two bytes of records.
+	const zero, one, seven = "\x00\x00\x00\x00", "\x00\x00\x00\x01", "\x00\x00\x00\x00\x00\x00\x00"
+	const byHand = "\x00\x00\x00\x33" + one + zero + one + "\x00\x01t" + one + zero + "\x00\x00" + seven + "\x09" + seven +
+		"\x08" + "\xff\xff\xff\xff" + "\x00\x00\x00\x02ab"
+	got, err := exchange(4, []byte(byHand))
+	if err != nil || got.highWatermark != 9 || got.lastStable != 8 || got.logStart != -1 || string(got.records) != "ab" {
+		t.Errorf("by hand: %+v, %v", got, err)
+	}
 }
 
 func FuzzResponse(f *testing.F) {
@@ -333,4 +325,18 @@ func FuzzResponse(f *testing.F) {
 			t.Fatal("more records than bytes")
 		}
 	})
+}
+
+func TestWaitAtMost(t *testing.T) {
+	r := (&Client{options: Options{}.withDefaults()}).Partition("t", 0, 0)
+	if got := r.request(nil).wire.MaxWaitTime; got != 500 {
+		t.Errorf("a request waits %d ms, want 500", got)
+	}
+	for d, want := range map[time.Duration]int32{time.Hour: 500, 20 * time.Millisecond: 20, 20*time.Millisecond + 1: 21,
+		1: 1} {
+		r.WaitAtMost(d)
+		if got := r.request(nil).wire.MaxWaitTime; got != want {
+			t.Errorf("with %s a request waits %d ms, want %d", d, got, want)
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 	wire "github.com/segmentio/kafka-go/protocol/fetch"
 	"github.com/segmentio/kafka-go/protocol/listoffsets"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // The supported versions of the Fetch API. v4 added transactions. v12 and later have another encoding and add nothing
@@ -28,7 +29,7 @@ type request struct {
 	wire     wire.Request
 	clientID string
 	version  int16
-	// buffer is reused for the records of the response if it is large enough.
+	// buffer is reused for the body of the response if it is large enough.
 	buffer []byte
 }
 
@@ -39,8 +40,9 @@ type response struct {
 	lastStable    int64
 	logStart      int64
 	aborted       []aborted
-	// records are the raw batches, in the request's buffer.
+	// records are the raw batches. They are a part of body, which is the request's buffer if it was large enough.
 	records []byte
+	body    []byte
 }
 
 // aborted is an aborted transaction. It reaches from the offset first to the producer's abort marker.
@@ -76,139 +78,53 @@ func (q *request) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if err := protocol.WriteRequest(rw, q.version, correlation, q.clientID, &q.wire); err != nil {
 		return nil, err
 	}
-	var size [4]byte
-	if _, err := io.ReadFull(rw, size[:]); err != nil {
+	var size uint32
+	if err := binary.Read(rw, binary.BigEndian, &size); err != nil {
 		return nil, err
 	}
-	n := binary.BigEndian.Uint32(size[:])
-	if n > maxResponse {
-		return nil, fmt.Errorf("fetch response of %d bytes; want at most %d", n, maxResponse)
+	if size < correlationSize || size > maxResponse {
+		return nil, fmt.Errorf("fetch response of %d bytes; want %d to %d", size, correlationSize, maxResponse)
 	}
-	d := &decoder{r: rw, left: int(n)}
-	if id := d.int32(); d.err == nil && id != correlation {
+	body := grow(q.buffer, int(size))
+	if _, err := io.ReadFull(rw, body); err != nil {
+		return nil, err
+	}
+	if id := binary.BigEndian.Uint32(body); id != correlation {
 		return nil, fmt.Errorf("fetch response to request %d; want %d", id, correlation)
 	}
-	res, err := d.response(q)
+	res, err := q.response(body)
 	if err != nil {
 		return nil, fmt.Errorf("fetch response: %w", err)
 	}
 	return res, nil
 }
 
+// correlationSize is how many bytes of a response are its correlation id.
+const correlationSize = 4
+
 var errShape = errors.New("it does not answer for the one requested partition")
 
-func (d *decoder) response(q *request) (*response, error) {
-	d.int32() // throttle time: the broker itself delays
-	if q.version >= 7 {
-		code := d.int16()
-		d.int32() // session id
-		if d.err == nil && code != 0 {
-			d.skip(d.left)
-			return &response{code: code}, d.err
-		}
+// response reads the body of a response.
+func (q *request) response(body []byte) (*response, error) {
+	answer := kmsg.FetchResponse{Version: q.version}
+	if err := answer.ReadFrom(body[correlationSize:]); err != nil {
+		return nil, err
+	}
+	if answer.ErrorCode != 0 {
+		return &response{code: answer.ErrorCode, body: body}, nil
 	}
 	topic := &q.wire.Topics[0]
-	if n := d.int32(); d.err == nil && n != 1 {
+	if len(answer.Topics) != 1 || answer.Topics[0].Topic != topic.Topic || len(answer.Topics[0].Partitions) != 1 ||
+		answer.Topics[0].Partitions[0].Partition != topic.Partitions[0].Partition {
 		return nil, errShape
 	}
-	if name := d.string(); d.err == nil && name != topic.Topic {
-		return nil, errShape
+	p := &answer.Topics[0].Partitions[0]
+	res := &response{code: p.ErrorCode, highWatermark: p.HighWatermark, lastStable: p.LastStableOffset,
+		logStart: p.LogStartOffset, records: p.RecordBatches, body: body}
+	for _, a := range p.AbortedTransactions {
+		res.aborted = append(res.aborted, aborted{producer: a.ProducerID, first: a.FirstOffset})
 	}
-	if n := d.int32(); d.err == nil && n != 1 {
-		return nil, errShape
-	}
-	if p := d.int32(); d.err == nil && p != topic.Partitions[0].Partition {
-		return nil, errShape
-	}
-	res := &response{code: d.int16(), highWatermark: d.int64(), lastStable: d.int64(), logStart: -1}
-	if q.version >= 5 {
-		res.logStart = d.int64()
-	}
-	n := d.int32()
-	const size = 16 // bytes of one aborted transaction
-	if d.err == nil && int64(n)*size > int64(d.left) {
-		return nil, io.ErrUnexpectedEOF
-	}
-	for ; n > 0 && d.err == nil; n-- { // -1 is null
-		res.aborted = append(res.aborted, aborted{producer: d.int64(), first: d.int64()})
-	}
-	if q.version >= 11 {
-		d.int32() // preferred read replica: none without a rack
-	}
-	res.records = d.bytes(q.buffer)
-	d.skip(d.left)
-	return res, d.err
-}
-
-// decoder reads the fields of one response of a known size. After an error all further fields are zero.
-type decoder struct {
-	r    io.Reader
-	left int
-	err  error
-	word [8]byte
-}
-
-func (d *decoder) read(b []byte) {
-	if d.err == nil && len(b) > d.left {
-		d.err = io.ErrUnexpectedEOF
-	}
-	if d.err == nil {
-		_, d.err = io.ReadFull(d.r, b)
-		d.left -= len(b)
-	}
-	if d.err != nil {
-		clear(b)
-	}
-}
-
-func (d *decoder) int16() int16 {
-	d.read(d.word[:2])
-	return int16(binary.BigEndian.Uint16(d.word[:]))
-}
-
-func (d *decoder) int32() int32 {
-	d.read(d.word[:4])
-	return int32(binary.BigEndian.Uint32(d.word[:]))
-}
-
-func (d *decoder) int64() int64 {
-	d.read(d.word[:8])
-	return int64(binary.BigEndian.Uint64(d.word[:]))
-}
-
-func (d *decoder) string() string {
-	n := int(d.int16())
-	if n < 0 || n > d.left {
-		d.skip(n)
-		return ""
-	}
-	b := make([]byte, n)
-	d.read(b)
-	return string(b)
-}
-
-// bytes reads a length and that many bytes, into buffer if they fit.
-func (d *decoder) bytes(buffer []byte) []byte {
-	n := int(d.int32())
-	if d.err == nil && n > d.left {
-		d.err = io.ErrUnexpectedEOF
-	}
-	if n <= 0 || d.err != nil {
-		return buffer[:0]
-	}
-	buffer = grow(buffer, n)
-	d.read(buffer)
-	return buffer
-}
-
-func (d *decoder) skip(n int) {
-	if d.err == nil && (n < 0 || n > d.left) {
-		d.err = io.ErrUnexpectedEOF
-	}
-	if d.err == nil {
-		_, d.err = io.CopyN(io.Discard, d.r, int64(n))
-		d.left -= n
-	}
+	return res, nil
 }
 
 // grow returns buffer with length n, or a new one with some room to spare.
