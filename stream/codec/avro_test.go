@@ -1,9 +1,7 @@
 package codec_test
 
 import (
-	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"math/big"
 	"strings"
@@ -195,29 +193,4 @@ func TestAvroUnwantedFields(t *testing.T) {
 		strings.Repeat(record("\x00", "\x02", "\x02"), 500) + good} {
 		checkRejected(t, d, nil, r, codec.Malformed)
 	}
-}
-
-// FuzzAvro: no panic, and a record is malformed exactly if the library leaves anything of it unread.
-func FuzzAvro(f *testing.F) {
-	f.Add([]byte(encoded(f, request(nil))))
-	f.Add([]byte(encoded(f, request(map[string]any{"latency_ms": nil, "tags": map[string]any{"": ""}}))))
-	f.Add([]byte("\x02\x00"))
-	d := decoder(f, avroSpec())
-	schema := avro.MustParse(avroSchema)
-	f.Fuzz(func(t *testing.T, record []byte) {
-		kept := bytes.Clone(record)
-		var e codec.Event
-		r := d.Decode(codec.Record{Value: record, Time: recordTime}, &e)
-		if !bytes.Equal(kept, record) {
-			t.Fatal("Decode changed the record")
-		}
-		var back map[string]any
-		rest, err := schema.Decode(record, &back)
-		if (r == codec.Malformed) != (err != nil || len(rest) > 0) {
-			t.Fatalf("%q: %v, but reading it into a map says %v, and leaves %d bytes", record, r, err, len(rest))
-		}
-		if r == codec.OK && fmt.Sprint(back["user"].(map[string]any)["id"]) != string(e.User) {
-			t.Fatalf("%q: user %q, want that of %v", record, e.User, back)
-		}
-	})
 }

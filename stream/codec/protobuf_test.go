@@ -202,20 +202,3 @@ func TestProtobufUnwantedFields(t *testing.T) {
 		checkRejected(t, d, nil, all+more, codec.Malformed)
 	}
 }
-
-// FuzzProtobuf: no panic, and no record leaves anything behind.
-func FuzzProtobuf(f *testing.F) {
-	all := aUser + aRegion + aLatency + aTime
-	for _, s := range []string{all, "", "\x0a", lengthed(7, all), lengthed(4, varint(2, 1<<40))} {
-		f.Add([]byte(s))
-	}
-	d := decoder(f, protobufSpec(f))
-	f.Fuzz(func(t *testing.T, record []byte) {
-		var e codec.Event
-		if r := d.Decode(codec.Record{Value: record, Time: recordTime}, &e); r == codec.OK &&
-			(len(e.User) == 0 || e.Time < 0 || e.Group < 0 || e.Group > 2 || e.Value < -1 || e.Value > 600001) {
-			t.Fatalf("%q: %+v", record, e)
-		}
-		check(t, d, nil, all, event{"u1", 0, at, 123})
-	})
-}

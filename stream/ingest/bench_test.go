@@ -1,10 +1,8 @@
 package ingest
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"syscall"
 	"testing"
 	"time"
 
@@ -13,8 +11,6 @@ import (
 	"github.com/louver/louver/stream/codec"
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/kafka/fetch"
-	"github.com/louver/louver/stream/kafka/kafkatest"
-	"github.com/louver/louver/stream/kafka/txn"
 	"github.com/louver/louver/windows"
 )
 
@@ -148,60 +144,4 @@ func benchSpans(record, n int) []byte {
 		spans = lengthed(spans, 2, lengthed(lengthed(span, 2, []byte("01234567")), 1, []byte("0123456789abcdef")))
 	}
 	return lengthed(nil, 1, lengthed(nil, 2, spans))
-}
-
-// BenchmarkEventPath is the whole of it: fetched from a real broker, decoded, into the bag. cpu-ns/event is the
-// processor time of this process alone, system calls included.
-func BenchmarkEventPath(b *testing.B) {
-	broker := kafkatest.Real(b)
-	const n = 400_000
-	topic := broker.Topic(b, 1, nil)
-	var records []txn.Record
-	for _, e := range benchEvents(n) {
-		records = append(records, txn.Record{Value: e, Time: benchTime / int64(time.Millisecond)})
-	}
-	if err := txn.Send(context.Background(), broker.Conn.Client, place(records, topic)); err != nil {
-		b.Fatal(err)
-	}
-	client := broker.Fetch(fetch.Options{MaxBytes: 4 << 20})
-	l := lane{benchStream(b)}
-	read := func() {
-		reader := client.Partition(topic, 0, 0)
-		for reader.Position() < n {
-			page, err := reader.Poll(context.Background())
-			if err != nil {
-				b.Fatal(err)
-			}
-			err = page.Each(func(rec *fetch.Record) error {
-				l.add(rec.Offset, rec)
-				return nil
-			})
-			if err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	read()
-	b.ReportAllocs()
-	b.ResetTimer()
-	before := cpu(b)
-	for range b.N {
-		read()
-	}
-	b.ReportMetric(float64(cpu(b)-before)/float64(b.N)/n, "cpu-ns/event")
-}
-
-func place(records []txn.Record, topic string) []txn.Record {
-	for i := range records {
-		records[i].Topic = topic
-	}
-	return records
-}
-
-func cpu(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -1,8 +1,6 @@
 package fetch_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -306,42 +304,6 @@ func TestBrokerIsKilledAndComesBack(t *testing.T) {
 	b.Produce(t, topic, 0, kafkatest.Values("b")...)
 	if v := <-got; !slices.Equal(v, []string{"b"}) {
 		t.Errorf("got %v", v)
-	}
-}
-
-// Cost of a record from a real broker, by the clock of one reader that reads
-// one partition: fetching, the broker's own work included, and walking.
-func BenchmarkRealBroker(b *testing.B) {
-	broker := kafkatest.Real(b)
-	topic := broker.Topic(b, 1, nil)
-	const records = 500_000
-	var batch []txn.Record
-	for i := range records {
-		batch = append(batch, txn.Record{Key: fmt.Appendf(nil, "user-%05d", i%20_000),
-			Value: fmt.Appendf(nil, `{"latency_ms":%d}`, i*7919%60000)})
-		if len(batch) == 500 { // a busy producer's batches
-			broker.Produce(b, topic, 0, batch...)
-			batch = batch[:0]
-		}
-	}
-	for _, size := range []int{256 << 10, 1 << 20, 4 << 20} {
-		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
-			client := broker.Fetch(fetch.Options{MaxBytes: size})
-			n := 0
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := client.ReadAll(context.Background(), topic, 0, 0, func(r *fetch.Record) error {
-					n += bytes.Count(r.Value, []byte{'{'})
-					return nil
-				}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			if n != b.N*records {
-				b.Fatalf("%d records, want %d", n, b.N*records)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/record")
-		})
 	}
 }
 
