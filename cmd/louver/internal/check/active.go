@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/mechanisms"
 	"github.com/louver/louver/stream/config"
@@ -100,6 +102,6 @@ func (x activeReport) print(w *bytes.Buffer, expected int64) {
 	}
 	if x.Memory != nil {
 		cli.Fprintf(w, "    remembering who was seen takes up to %s if each window has %s of its own\n",
-			bytesText(*x.Memory), users(expected))
+			humanize.IBytes(uint64(*x.Memory)), users(expected))
 	}
 }

@@ -2,8 +2,11 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
+	"math/big"
+	"slices"
 	"sort"
 	"time"
 
@@ -78,7 +81,7 @@ func (s *streamReport) printFound(w *bytes.Buffer) {
 		names := max(severalNames, 2*d.MaxGroups)
 		cli.Fprintf(w, "      a user counts for %s in each %s. With %d names that are not listed yet, they count for "+
 			"each with a probability of %s\n", cli.Plural(d.MaxGroups, "name"), d.period, names,
-			share(d.MaxGroups, names))
+			big.NewRat(d.MaxGroups, names))
 		if d.MaxWindows != nil {
 			d.MaxWindows.print(w, "      ", "period")
 			if d.changed > 1 {
@@ -87,29 +90,9 @@ func (s *streamReport) printFound(w *bytes.Buffer) {
 			}
 		}
 	}
+	longest := slices.MaxFunc(s.Discoveries, func(a, b foundReport) int { return cmp.Compare(a.of.Every, b.of.Every) })
 	cli.Fprintf(w, "    figures for at most %d groups: %d series. Parts, which are personal, are kept for %s\n",
-		s.Groups, s.Series, s.Discoveries[longest(s.Discoveries)].period)
-}
-
-// longest is the discovery with the longest period.
-func longest(all []foundReport) (at int) {
-	length := func(i int) time.Duration { d, _ := time.ParseDuration(all[i].Every); return d } // as config writes it
-	for i := range all {
-		if length(i) > length(at) {
-			at = i
-		}
-	}
-	return at
-}
-
-// share writes a fraction in lowest terms.
-func share(of, all int64) string {
-	for d := of; d > 1; d-- {
-		if of%d == 0 && all%d == 0 {
-			of, all = of/d, all/d
-		}
-	}
-	return cli.Sprintf("%d/%d", of, all)
+		s.Groups, s.Series, longest.period)
 }
 
 // reach says how many users a name needs to be found, if each of them counts for it with a probability: with 1/8 if a

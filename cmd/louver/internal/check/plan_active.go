@@ -3,7 +3,6 @@ package check
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -40,7 +39,14 @@ func (c *PlanCommand) planActive(app *cli.App) error {
 	}
 	var plans []plannedActive
 	mechanism := ""
-	epsilons, err := c.activeEpsilons(q)
+	epsilons, err := c.epsilons("users", func(epsilon decimal.Decimal) (decimal.Decimal, error) {
+		q.Epsilon = epsilon
+		m, err := mechanisms.NewActive(q)
+		if err != nil {
+			return epsilon, err
+		}
+		return decimal.NewFromInt(m.Error95(1)), nil
+	})
 	if err != nil {
 		return cli.UsageError(err)
 	}
@@ -59,26 +65,6 @@ func (c *PlanCommand) planActive(app *cli.App) error {
 			"max_groups": c.MaxGroups, "values_in_a_day": q.Leaves, "plans": plans})
 	}
 	return c.printActive(app, mechanism, update, plans)
-}
-
-// activeEpsilons lists the ε to forecast: those of the flags, or several.
-func (c *PlanCommand) activeEpsilons(q mechanisms.ActiveQuery) ([]decimal.Decimal, error) {
-	wanted := decimal.Zero
-	var err error
-	if c.Error != "" && c.Epsilon == nil {
-		if wanted, err = decimal.NewFromString(c.Error); err != nil || !wanted.IsPositive() {
-			return nil, fmt.Errorf("--error %s with --active; want a number of users, such as 100", c.Error)
-		}
-	}
-	all := c.epsilons(func(epsilon decimal.Decimal) bool {
-		q.Epsilon = epsilon
-		m, err := mechanisms.NewActive(q)
-		return err == nil && decimal.NewFromInt(m.Error95(1)).LessThanOrEqual(wanted)
-	})
-	if len(all) == 0 {
-		return nil, fmt.Errorf("--error %s is out of reach; want a larger error or --update", c.Error)
-	}
-	return all, nil
 }
 
 func (c *PlanCommand) printActive(app *cli.App, mechanism string, update time.Duration, plans []plannedActive) error {

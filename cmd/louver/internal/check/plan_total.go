@@ -73,28 +73,24 @@ func (c *PlanCommand) planTotal(app *cli.App) error {
 	}
 	var plans []plannedTotal
 	var m *mechanisms.Total
-	var wanted decimal.Decimal
-	if c.Error != "" {
-		if wanted, err = decimal.NewFromString(c.Error); err != nil || !wanted.IsPositive() {
-			return cli.UsageError(fmt.Errorf("--error %s with --since; want a number of %s, such as 20", c.Error,
-				cmp.Or(q.Unit(""), "the values' unit")))
-		}
-	}
-	for _, q.Epsilon = range c.epsilons(func(epsilon decimal.Decimal) bool { // no value of the period exceeds the error
-		q.Epsilon = epsilon
+	epsilons, err := c.epsilons(cmp.Or(q.Unit(""), "the values' unit"), func(e decimal.Decimal) (decimal.Decimal, error) {
+		q.Epsilon = e
 		m, err := mechanisms.NewTotal(q)
-		return err == nil && m.Scale.Length(worstError(q.Leaves, m)).LessThanOrEqual(wanted)
-	}) {
+		if err != nil {
+			return e, err
+		}
+		return m.Scale.Length(worstError(q.Leaves, m)), nil // no value of the period exceeds it
+	})
+	if err != nil {
+		return cli.UsageError(err)
+	}
+	for _, q.Epsilon = range epsilons {
 		if m, err = mechanisms.NewTotal(q); err != nil {
 			return cli.UsageError(err)
 		}
 		price := budget.Item{Promise: m.Promise(), Times: int64(c.MaxGroups)}
 		plans = append(plans, plannedTotal{cli.NewDigits(q.Epsilon), errorsOf(q.Leaves, m),
 			newPlanned(price, cost.Alone(price)), quantilesOf(q.Leaves, m)})
-	}
-	if len(plans) == 0 {
-		return cli.UsageError(fmt.Errorf("--error %s is out of reach; want a larger error, --update or a smaller "+
-			"--max-total", c.Error))
 	}
 	if c.JSON {
 		return cli.WriteJSON(app.Out, map[string]any{"since": c.Since, "statistic": q.Statistic,
@@ -133,23 +129,32 @@ func (p planned) notPure() string {
 		"Beside many other draws it adds less.\n", p.LostDelta)
 }
 
-// epsilons lists the ε to forecast: that of the flags, or the least of two digits with which the error is what the
-// flags want, as enough says, or several. It is empty if none is enough.
-func (c *PlanCommand) epsilons(enough func(epsilon decimal.Decimal) bool) []decimal.Decimal {
+// epsilons lists the ε to forecast: that of the flags, or the least of two digits with which the error is what they want,
+// in this unit, or several. errorAt computes the error.
+func (c *PlanCommand) epsilons(unit string, errorAt func(epsilon decimal.Decimal) (decimal.Decimal, error)) (
+	[]decimal.Decimal, error) {
 	switch {
 	case c.Epsilon != nil:
-		return []decimal.Decimal{c.Epsilon.Decimal}
+		return []decimal.Decimal{c.Epsilon.Decimal}, nil
 	case c.Error == "":
 		return []decimal.Decimal{decimal.New(1, -1), decimal.New(2, -1), decimal.New(5, -1), decimal.NewFromInt(1),
-			decimal.NewFromInt(2)}
+			decimal.NewFromInt(2)}, nil
+	}
+	wanted, err := decimal.NewFromString(c.Error)
+	if err != nil || !wanted.IsPositive() {
+		return nil, fmt.Errorf("--error %s; want a number of %s, such as 20", c.Error, unit)
 	}
 	const least, digits = 10, 90 // two digits, from 0.0010 to 99
 	epsilon := func(i int) decimal.Decimal { return decimal.New(int64(least+i%digits), int32(i/digits)-4) }
-	i := sort.Search(5*digits, func(i int) bool { return enough(epsilon(i)) })
-	if i == 5*digits {
-		return nil
+	i := sort.Search(5*digits-1, func(i int) bool {
+		off, err := errorAt(epsilon(i))
+		return err == nil && off.LessThanOrEqual(wanted)
+	})
+	off, err := errorAt(epsilon(i)) // the largest one may be too small, or something else is wrong
+	if err == nil && off.GreaterThan(wanted) {
+		err = fmt.Errorf("--error %s is out of reach; want a larger error or --update", c.Error)
 	}
-	return []decimal.Decimal{epsilon(i)}
+	return []decimal.Decimal{epsilon(i)}, err
 }
 
 func (c *PlanCommand) printTotals(app *cli.App, of config.Total, plans []plannedTotal) error {

@@ -39,7 +39,8 @@ func (c *PlanCommand) planWatch(app *cli.App) error {
 		}
 	}
 	var plans []plannedWatch
-	for _, q.Epsilon = range c.epsilons(nil) {
+	epsilons, _ := c.epsilons("", nil) // there is no wanted error
+	for _, q.Epsilon = range epsilons {
 		w, err := cli.NewWatch(c.Watch, q)
 		if err != nil {
 			return cli.UsageError(err)

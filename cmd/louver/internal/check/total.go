@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/dustin/go-humanize"
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
@@ -49,8 +50,8 @@ type totalErrors struct {
 // totalMemory is what it takes, in bytes, to remember who has counted: if the same users come again and again, and if
 // each window has others.
 type totalMemory struct {
-	Least int64 `json:"least"`
-	Most  int64 `json:"most"`
+	Least uint64 `json:"least"`
+	Most  uint64 `json:"most"`
 }
 
 // quantileNeeds says about how many users a quantile of a distribution so far needs at the end of its period.
@@ -90,8 +91,8 @@ func describeTotal(s *config.Stream, f config.Adder, expected int64) totalReport
 	}
 	x.Epsilon, x.Worst = cli.NewDigits(x.each.Epsilon), cli.NewDigits(x.worst.Epsilon)
 	if expected > 0 {
-		least := expected * int64(len(s.Groups)) * bytesOfUser
-		x.Memory = &totalMemory{least, least * max(1, int64(t.Calendar.Unit.Nominal()/s.Window.Every))}
+		least := uint64(expected) * uint64(len(s.Groups)) * bytesOfUser
+		x.Memory = &totalMemory{least, least * max(1, uint64(t.Calendar.Unit.Nominal()/s.Window.Every))}
 	}
 	return x
 }
@@ -194,22 +195,9 @@ func (x totalReport) print(w *bytes.Buffer, expected int64) {
 	}
 	if m := x.Memory; m != nil {
 		cli.Fprintf(w, "    remembering who has counted takes %s if the same %s of a window and group come all the "+
-			"time, up to %s if each window has others\n", bytesText(m.Least), users(expected), bytesText(m.Most))
+			"time, up to %s if each window has others\n", humanize.IBytes(m.Least), users(expected), humanize.IBytes(m.Most))
 	}
 }
 
 // about is a number with two digits: more are not known.
 func about(n int64) int64 { return twoDigits(float64(n)).IntPart() }
-
-// bytesText writes an amount of memory.
-func bytesText(n int64) string {
-	for _, of := range []struct {
-		size int64
-		name string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n >= of.size {
-			return cli.Tenths(float64(n)/float64(of.size)) + " " + of.name
-		}
-	}
-	return cli.Sprintf("%d bytes", n)
-}

@@ -3,7 +3,6 @@ package cluster
 import (
 	"bufio"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/export"
-	"github.com/louver/louver/stream/kafka/login"
 )
 
 // Backend returns what figures are exported to. version is that of this program. Its errors name the wrong variable.
@@ -27,26 +25,13 @@ func Backend(s cli.OTLPSettings, version string) (*export.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	if (s.OTLPCertFile == "") != (s.OTLPKeyFile == "") {
-		return nil, fmt.Errorf("LOUVER_OTLP_CERT_FILE=%q and LOUVER_OTLP_KEY_FILE=%q; want both or none", s.OTLPCertFile,
-			s.OTLPKeyFile)
-	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if s.OTLPCertFile != "" {
-		certificate, err := login.NewCertificate(s.OTLPCertFile, s.OTLPKeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("LOUVER_OTLP_CERT_FILE=%q: %w; want a certificate and its key in PEM", s.OTLPCertFile,
-				err)
-		}
-		config.GetClientCertificate = certificate.Get
+	if err := present(config, "LOUVER_OTLP", s.OTLPCertFile, s.OTLPKeyFile); err != nil {
+		return nil, err
 	}
-	var pool func() (*x509.CertPool, error)
-	if s.OTLPCAFile != "" {
-		authorities, err := login.NewAuthorities(s.OTLPCAFile)
-		if err != nil {
-			return nil, fmt.Errorf("LOUVER_OTLP_CA_FILE=%q: %w; want a file of certificates in PEM", s.OTLPCAFile, err)
-		}
-		pool = authorities.Pool
+	pool, err := authorities("LOUVER_OTLP", s.OTLPCAFile)
+	if err != nil {
+		return nil, err
 	}
 	backend, err := export.NewBackend(s.OTLPEndpoint, headers, export.NewTransport(config, pool), version)
 	if err != nil {

@@ -218,3 +218,22 @@ func WithExitCode(err error) error {
 	}
 	return err
 }
+
+// Ends are where partitions ended when somebody began to follow them. It is safe for concurrent use.
+type Ends struct{ of sync.Map }
+
+// Begins is the hook of a reader that says so.
+func (e *Ends) Begins(topic string, partition int, _, end int64) {
+	e.of.Store(place{topic, partition}, end)
+}
+
+// Had reports whether a message was there before.
+func (e *Ends) Had(m outputs.Message) bool {
+	end, known := e.of.Load(place{m.Topic, m.Partition})
+	return known && m.Offset < end.(int64)
+}
+
+type place struct {
+	topic     string
+	partition int
+}

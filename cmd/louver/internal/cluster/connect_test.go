@@ -15,6 +15,7 @@ import (
 
 	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/stream/kafka/kafkaconn"
+	"github.com/louver/louver/stream/outputs"
 )
 
 // A broker that cannot be reached is tried for a while; then the last failure is told in plain words.
@@ -69,5 +70,19 @@ func TestBrokerAwayInWords(t *testing.T) {
 	}
 	if got := unreachable(failed); got != away.Error() {
 		t.Errorf("%s, want %v", got, away)
+	}
+}
+
+// What a partition had before somebody began to follow it is told from what comes after.
+func TestEnds(t *testing.T) {
+	var e Ends
+	e.Begins("out", 1, 3, 10)
+	for m, want := range map[*outputs.Message]bool{
+		{Topic: "out", Partition: 1, Offset: 9}: true, {Topic: "out", Partition: 1, Offset: 10}: false,
+		{Topic: "out", Partition: 0, Offset: 9}: false, {Topic: "other", Partition: 1, Offset: 9}: false,
+	} {
+		if got := e.Had(*m); got != want {
+			t.Errorf("%+v: %v", m, got)
+		}
 	}
 }

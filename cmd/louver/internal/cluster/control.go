@@ -88,20 +88,18 @@ func (a Control) All(ctx context.Context, topic string, f func(outputs.Message) 
 }
 
 // HasLedger refuses an app that has none.
-func HasLedger(ctx context.Context, conn *kafkaconn.Conn, app string) error {
-	topic := topics.Names{App: app}.Ledger()
-	switch _, err := topics.Counts(ctx, conn.Client, []topics.Topic{{Name: topic}}); {
-	case errors.Is(err, topics.ErrMissing):
-		return cli.BrokerError(fmt.Errorf("app %s has no ledger: topic %s does not exist, or you may not describe it; "+
-			"check LOUVER_APP_ID, or run louver first", app, topic))
-	default:
-		return WithExitCode(err)
+func (a Control) HasLedger(ctx context.Context) error {
+	there, err := a.Has(ctx, a.Names.Ledger())
+	if err == nil && !there {
+		err = cli.BrokerError(fmt.Errorf("app %s has no ledger: topic %s does not exist, or you may not describe it; "+
+			"check LOUVER_APP_ID, or run louver first", a.Names.App, a.Names.Ledger()))
 	}
+	return WithExitCode(err)
 }
 
 // Tails reads the ledger from its checkpoints on: see [stream.Tails].
 func (a Control) Tails(ctx context.Context, keep int) ([]stream.Tail, error) {
-	if err := HasLedger(ctx, a.Conn, a.Names.App); err != nil {
+	if err := a.HasLedger(ctx); err != nil {
 		return nil, err
 	}
 	tails, err := stream.Tails(ctx, a.Conn.Client, Reader(a.Conn, a.log).Fetch, a.Names.App, keep, func(err error) {

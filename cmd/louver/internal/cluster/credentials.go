@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
@@ -31,16 +32,8 @@ func configuration(s cli.KafkaSettings) (kafkaconn.Config, error) {
 	if c.TLS, err = credentials(s).tls(); err != nil {
 		return c, err
 	}
-	if s.KafkaTLSCAFile != "" {
-		authorities, err := login.NewAuthorities(s.KafkaTLSCAFile)
-		switch {
-		case errors.Is(err, login.ErrNoCertificate):
-			return c, fmt.Errorf("LOUVER_KAFKA_TLS_CA_FILE=%q holds no certificate; want certificates in PEM",
-				s.KafkaTLSCAFile)
-		case err != nil:
-			return c, fmt.Errorf("LOUVER_KAFKA_TLS_CA_FILE: %w; want a file of certificates in PEM", err)
-		}
-		c.Authorities = authorities.Pool
+	if c.Authorities, err = authorities("LOUVER_KAFKA_TLS", s.KafkaTLSCAFile); err != nil {
+		return c, err
 	}
 	c.SASL, err = credentials(s).sasl()
 	return c, err
@@ -63,19 +56,35 @@ func (s credentials) tls() (*tls.Config, error) {
 		return nil, nil
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.KafkaTLSServerName}
-	if (s.KafkaTLSCertFile == "") != (s.KafkaTLSKeyFile == "") {
-		return nil, fmt.Errorf("LOUVER_KAFKA_TLS_CERT_FILE=%q and LOUVER_KAFKA_TLS_KEY_FILE=%q; want both or none",
-			s.KafkaTLSCertFile, s.KafkaTLSKeyFile)
+	return c, present(c, "LOUVER_KAFKA_TLS", s.KafkaTLSCertFile, s.KafkaTLSKeyFile)
+}
+
+// present has a connection present a certificate to a server that asks for one. The settings of both files begin so.
+func present(c *tls.Config, settings, certFile, keyFile string) error {
+	switch {
+	case (certFile == "") != (keyFile == ""):
+		return fmt.Errorf("%s_CERT_FILE=%q and %s_KEY_FILE=%q; want both or none", settings, certFile, settings, keyFile)
+	case certFile == "":
+		return nil
 	}
-	if s.KafkaTLSCertFile != "" {
-		certificate, err := login.NewCertificate(s.KafkaTLSCertFile, s.KafkaTLSKeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("LOUVER_KAFKA_TLS_CERT_FILE=%q: %w; want a certificate and its key in PEM",
-				s.KafkaTLSCertFile, err)
-		}
-		c.GetClientCertificate = certificate.Get
+	certificate, err := login.NewCertificate(certFile, keyFile)
+	if err != nil {
+		return fmt.Errorf("%s_CERT_FILE=%q: %w; want a certificate and its key in PEM", settings, certFile, err)
 	}
-	return c, nil
+	c.GetClientCertificate = certificate.Get
+	return nil
+}
+
+// authorities returns the certificates in a file that servers are trusted by; nil for the system's.
+func authorities(settings, file string) (func() (*x509.CertPool, error), error) {
+	if file == "" {
+		return nil, nil
+	}
+	of, err := login.NewAuthorities(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s_CA_FILE=%q: %w; want a file of certificates in PEM", settings, file, err)
+	}
+	return of.Pool, nil
 }
 
 // saslMechanisms are those that LOUVER_KAFKA_SASL_MECHANISM names.

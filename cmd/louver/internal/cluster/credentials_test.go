@@ -98,10 +98,10 @@ func TestTLS(t *testing.T) {
 			`read_uncommitted`: func(s *cli.KafkaSettings) { s.KafkaIsolation = "serializable" },
 		`LOUVER_KAFKA_TLS_CA_FILE="` + certificate +
 			`", but LOUVER_KAFKA_TLS is off; want LOUVER_KAFKA_TLS=true`: func(s *cli.KafkaSettings) { s.KafkaTLS = false },
-		`LOUVER_KAFKA_TLS_CA_FILE: open none: no such file or ` +
+		`LOUVER_KAFKA_TLS_CA_FILE="none": open none: no such file or ` +
 			`directory`: func(s *cli.KafkaSettings) { s.KafkaTLSCAFile = "none" },
-		`LOUVER_KAFKA_TLS_CA_FILE="` + key + `" holds no certificate; want certificates in ` +
-			`PEM`: func(s *cli.KafkaSettings) { s.KafkaTLSCAFile = key },
+		`LOUVER_KAFKA_TLS_CA_FILE="` + key + `": no certificate in PEM; want a file of ` +
+			`certificates in PEM`: func(s *cli.KafkaSettings) { s.KafkaTLSCAFile = key },
 		`LOUVER_KAFKA_TLS_CERT_FILE="` + certificate +
 			`" and LOUVER_KAFKA_TLS_KEY_FILE=""; want both or none`: func(s *cli.KafkaSettings) { s.KafkaTLSKeyFile = "" },
 		`LOUVER_KAFKA_TLS_CERT_FILE="/dev/null": tls: failed to find any PEM ` +

@@ -58,9 +58,13 @@ func (c *AuditCommand) Run(app *cli.App) error {
 		return err
 	}
 	defer conn.Close()
+	agreed := cluster.ControlOf(conn, app.Log, c.AppID)
 	r := cluster.Reader(conn, app.Log)
 	r.Schemas = schemas
 	a := audit.New()
+	if err := agreed.HasLedger(app.Context); err != nil {
+		return err
+	}
 	from, published, err := c.begin(app, r, a)
 	if err != nil {
 		return err
@@ -78,7 +82,7 @@ func (c *AuditCommand) Run(app *cli.App) error {
 	if err != nil {
 		return err
 	}
-	editions, err := cluster.ControlOf(conn, app.Log, c.AppID).Editions(app.Context)
+	editions, err := agreed.Editions(app.Context)
 	if err != nil {
 		return cluster.WithExitCode(err)
 	}
@@ -87,7 +91,7 @@ func (c *AuditCommand) Run(app *cli.App) error {
 		a.Learner = decide.NewMeasures(editions)
 	}
 	for topic := range published {
-		if err := auditOutput(app, r, cluster.ControlOf(conn, app.Log, c.AppID), a, topic); err != nil {
+		if err := auditOutput(app, r, agreed, a, topic); err != nil {
 			return err
 		}
 	}
@@ -118,9 +122,6 @@ func (c *AuditCommand) Run(app *cli.App) error {
 // covers.
 func (c *AuditCommand) begin(app *cli.App, r *outputs.Reader,
 	a *audit.Audit) (from map[int]int64, published map[string]bool, err error) {
-	if err := cluster.HasLedger(app.Context, r.Conn, c.AppID); err != nil {
-		return nil, nil, err
-	}
 	checkpoints, err := stream.Checkpoints(app.Context, r.Conn.Client, r.Fetch, c.AppID)
 	if err != nil {
 		return nil, nil, cluster.WithExitCode(err)

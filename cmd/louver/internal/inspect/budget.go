@@ -43,7 +43,8 @@ func (c *BudgetCommand) Run(app *cli.App) error {
 		return err
 	}
 	defer conn.Close()
-	tails, err := cluster.ControlOf(conn, app.Log, c.AppID).Tails(app.Context, 0)
+	agreed := cluster.ControlOf(conn, app.Log, c.AppID)
+	tails, err := agreed.Tails(app.Context, 0)
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func (c *BudgetCommand) Run(app *cli.App) error {
 	for _, t := range tails {
 		parts = append(parts, t.Books)
 	}
-	editions, err := cluster.ControlOf(conn, app.Log, c.AppID).Editions(app.Context)
+	editions, err := agreed.Editions(app.Context)
 	if err != nil { // what is spent is known all the same
 		app.Log.Warn("the definitions of the streams cannot be read: what one person loses at most is left out",
 			zap.Error(err))

@@ -92,10 +92,10 @@ func (c *WatchCommand) Run(app *cli.App) error {
 	})
 	shown.ahead = lines.ahead
 	reader := cluster.Follower(conn, schemas, tellOnce(app.Say))
-	begin, past := from, pastEnds{}
+	begin, past := from, cluster.Ends{}
 	if !c.JSON {
 		// Records of the time before are not printed. They say whether hardly anybody is there any more.
-		shown.done, reader.Begins = lines.remark, past.begins
+		shown.done, reader.Begins = lines.remark, past.Begins
 		begin = time.Now().Add(-max(c.Last, silenceReach(streams)))
 	}
 	if c.Last > 0 {
@@ -110,7 +110,7 @@ func (c *WatchCommand) Run(app *cli.App) error {
 		switch {
 		case c.Stream != "" && r.Stream != c.Stream:
 			return nil
-		case r.WindowEnd.Before(from), c.Last == 0 && past.has(m):
+		case r.WindowEnd.Before(from), c.Last == 0 && past.Had(m):
 			lines.learn(r)
 			return nil
 		case c.JSON:

@@ -3,11 +3,9 @@ package inspect
 import (
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/louver/louver/stream/config"
-	"github.com/louver/louver/stream/outputs"
 	"github.com/louver/louver/stream/silence"
 )
 
@@ -76,32 +74,7 @@ const (
 func silenceReach(streams []*config.Stream) time.Duration {
 	rate := 0.0 // records a second
 	for _, s := range streams {
-		groups := float64(len(s.Groups))
-		if s.Found != nil {
-			groups = float64(s.Found.Max)
-		}
-		rate += groups * float64(len(namesOf(s))) / s.Window.Every.Seconds()
+		rate += float64(s.MostGroups()*len(namesOf(s))) / s.Window.Every.Seconds()
 	}
 	return min(silenceDay, time.Duration(silenceRecords/rate*float64(time.Second)))
-}
-
-// pastEnds knows which records were there before. It is safe for concurrent use.
-type pastEnds struct {
-	mu   sync.Mutex
-	ends map[partition]int64
-}
-
-func (p *pastEnds) begins(topic string, number int, _, end int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ends == nil {
-		p.ends = map[partition]int64{}
-	}
-	p.ends[partition{topic, number}] = end
-}
-
-func (p *pastEnds) has(m outputs.Message) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return m.Offset < p.ends[partition{m.Topic, m.Partition}]
 }

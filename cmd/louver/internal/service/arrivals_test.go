@@ -103,17 +103,3 @@ func TestArrivalsAfterAnEdit(t *testing.T) {
 		t.Errorf("told of the first figures in %q, want %q", told, want)
 	}
 }
-
-// Records that a topic had before are no news.
-func TestEnds(t *testing.T) {
-	var e ends
-	e.set("out", 1, 10)
-	for m, want := range map[*outputs.Message]bool{
-		{Topic: "out", Partition: 1, Offset: 9}: false, {Topic: "out", Partition: 1, Offset: 10}: true,
-		{Topic: "out", Partition: 0, Offset: 10}: false, {Topic: "other", Partition: 1, Offset: 10}: false,
-	} {
-		if got := e.passed(outputs.Message{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset}); got != want {
-			t.Errorf("%+v: %v", m, got)
-		}
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -72,9 +71,9 @@ func (p *published) config() web.Config {
 // follow reads until ctx ends. It reads from the window end since on or, if that is zero, as far back as the store has
 // room for.
 func (p *published) follow(ctx context.Context, reader *outputs.Reader, since time.Time) error {
-	var before ends
+	var before cluster.Ends
 	reader.Begins = func(topic string, number int, from, end int64) {
-		before.set(topic, number, end)
+		before.Begins(topic, number, from, end)
 		p.store.Begin(topic, number, from, end)
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -88,31 +87,15 @@ func (p *published) follow(ctx context.Context, reader *outputs.Reader, since ti
 	return cluster.WithExitCode(err)
 }
 
-// ends are where partitions ended when following began. It is safe for concurrent use.
-type ends struct{ of sync.Map }
-
-type numbered struct {
-	topic  string
-	number int
-}
-
-func (e *ends) set(topic string, number int, end int64) { e.of.Store(numbered{topic, number}, end) }
-
-// passed reports whether a message came later.
-func (e *ends) passed(m outputs.Message) bool {
-	end, known := e.of.Load(numbered{m.Topic, m.Partition})
-	return known && m.Offset >= end.(int64)
-}
-
 // topic reads one topic. If it is recreated, all of it is new.
 func (p *published) topic(ctx context.Context, reader *outputs.Reader, topic string, from time.Time,
-	before *ends) error {
+	before *cluster.Ends) error {
 	for {
 		err := reader.Follow(ctx, []string{topic}, from, func(m outputs.Message, r outputs.Record) error {
 			p.store.Add(m, r)
 			p.gauges.Update(r)
 			if p.released != nil {
-				p.released(r, before.passed(m))
+				p.released(r, !before.Had(m))
 			}
 			return nil
 		})
