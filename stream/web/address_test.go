@@ -11,12 +11,11 @@ import (
 // The filter and the figure that is chosen are in the address, and a reload shows the same. What is said of that figure
 // is asked for, too.
 func TestOverviewIsInTheAddress(t *testing.T) {
-	a := newAct(t, 3, "{epsilon: 400, per: 24h}", recent(30))
-	a.play(0, 30)
+	a := played(t, 3, 30)
 	b := open(t, a, "#/")
 	b.run(chromedp.SendKeys("#find", "checkout", chromedp.ByQuery))
 	b.until(`document.querySelectorAll(".stream").length === 1`)
-	b.run(chromedp.Click(`//button[text()="users"]`, chromedp.BySearch))
+	b.click("users")
 	b.shows(".card .unit", "users")
 	b.shows(".card.normal .said", "normal")
 	var address string
@@ -28,7 +27,7 @@ func TestOverviewIsInTheAddress(t *testing.T) {
 	b.shows(".card .unit", "users")
 	b.shows(".card.normal .said", "normal")
 	// Who opens a detail and comes back sees the same.
-	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu/p90"`, nil))
+	b.goTo("#/s/checkout-latency/eu/p90")
 	b.shows(".headline .name", "p90")
 	b.key("Escape", false)
 	b.until(`document.querySelectorAll(".stream").length === 1 && location.hash.includes("find=checkout")`)
@@ -40,9 +39,8 @@ func TestTruthIsInTheAddress(t *testing.T) {
 	b.until(`document.getElementById("truth").checked && location.hash.endsWith("?truth=1")`)
 	b.run(chromedp.Click("#truth"))
 	b.until(`location.hash.endsWith("?truth=0")`)
-	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil))
+	b.goTo("#/")
 	b.until(`location.hash.endsWith("#/?truth=0")`)
-	b.clean()
 }
 
 // The ranges to choose from hold some windows: an hour is no range for windows of a day.
@@ -56,17 +54,12 @@ func TestRangesFitTheWindows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		streams := parsed(t, services(1, "{epsilon: 400, per: 24h}"))
+		streams := parsed(t, services(1, ample))
 		streams[0].Window.Size, streams[0].Window.Every = length, length
-		s := &restartable{T: t, handler: New(Config{Store: w.store, Streams: streams})}
-		s.start()
-		b := browse(t, s.address)
-		b.run(chromedp.Navigate("http://" + s.address + "/#/s/checkout-latency/eu"))
-		b.complete()
+		b := visit(t, New(Config{Store: w.store, Streams: streams}), "#/s/checkout-latency/eu")
 		b.until(`document.querySelector("[aria-label=Range] a")`)
 		var names []string
 		b.run(chromedp.Evaluate(`[...document.querySelectorAll("[aria-label=Range] a")].map((e) => e.textContent)`, &names))
 		want(t, "ranges of windows of "+size, strings.Join(names, ", "), wanted)
-		b.clean()
 	}
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/louver/louver/stream/record/recordtest"
 )
 
+// handler serves the records alone.
+func (w *world) handler() http.Handler { return New(Config{Store: w.store}) }
+
 // get asks the handler.
 func (w *world) get(path string, headers ...string) *httptest.ResponseRecorder {
 	return w.ask(http.MethodGet, path, headers...)
@@ -24,7 +27,7 @@ func (w *world) ask(method, path string, headers ...string) *httptest.ResponseRe
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	a := httptest.NewRecorder()
-	New(Config{Store: w.store}).ServeHTTP(a, r)
+	w.handler().ServeHTTP(a, r)
 	return a
 }
 
@@ -184,7 +187,7 @@ func TestAPIHasTheBand(t *testing.T) {
 	for _, c := range all {
 		w.publish(0, c.Record)
 	}
-	h := New(Config{Store: w.store})
+	h := w.handler()
 	for _, c := range all {
 		asked := "/api/v1/releases?stream=shown&release=" + c.Name + "&fields=low,high"
 		null := func(number string) string { return cmp.Or(number, "null") }

@@ -85,6 +85,7 @@ func browse(t *testing.T, host string) *tab {
 		cancel()
 	})
 	b := &tab{T: t, ctx: ctx, host: host}
+	t.Cleanup(b.clean)
 	chromedp.ListenTarget(ctx, b.note)
 	if err := chromedp.Run(ctx, log.Enable(), network.Enable(), emulation.SetTimezoneOverride("UTC")); err != nil {
 		t.Fatal(err)

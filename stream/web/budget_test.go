@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,13 +20,7 @@ func TestBudgetIsThatOfTheLedger(t *testing.T) {
 		w := newWorld(t, 1<<20)
 		books := w.ledgerOf(streams, minutes, 0)
 		now := epoch.Add(time.Duration(minutes)*time.Minute + 10*time.Second)
-		var b strings.Builder
-		if err := json.NewEncoder(&b).Encode(ledger.NewReport(books, now)); err != nil {
-			t.Fatal(err)
-		}
-		if got := ask(t, served(w, streams, now), "/api/v1/budget"); got != b.String() {
-			t.Errorf("after %d minutes:\n%s\nwant\n%s", minutes, got, &b)
-		}
+		asTheLedger(t, fmt.Sprint("after minutes: ", minutes), w, streams, books, now)
 	}
 }
 
@@ -47,17 +40,8 @@ func TestBudgetWithAWatch(t *testing.T) {
 			w.watched(books, s, start, end, func(*ledger.Entry) bool { return m == 7 || m == 10 })
 		}
 		now := epoch.Add(time.Duration(minutes)*time.Minute + 10*time.Second)
-		want := ledger.NewReport(books, now)
-		if len(want.Watches) != 1 {
-			t.Fatalf("%+v", want.Watches)
-		}
-		var b strings.Builder
-		if err := json.NewEncoder(&b).Encode(want); err != nil {
-			t.Fatal(err)
-		}
-		if got := ask(t, served(w, streams, now), "/api/v1/budget"); got != b.String() {
-			t.Errorf("after %d minutes:\n%s\nwant\n%s", minutes, got, &b)
-		}
+		want(t, "watches", len(ledger.NewReport(books, now).Watches), 1)
+		asTheLedger(t, fmt.Sprint("after minutes: ", minutes), w, streams, books, now)
 	}
 }
 
@@ -97,12 +81,8 @@ func TestBudgetOnChange(t *testing.T) {
 				w.watched(books, s, end.Add(-s.Window.Size), end, func(*ledger.Entry) bool { return m == 7 || m == 10 })
 			}
 			now := epoch.Add(time.Duration(minutes)*time.Minute + 10*time.Second)
-			var b strings.Builder
-			if err := json.NewEncoder(&b).Encode(ledger.NewReport(books, now)); err != nil {
-				t.Fatal(err)
-			}
 			// Records do not say whether the last instance fired or was ended. Either way it looks no more.
-			want := strings.ReplaceAll(b.String(), `"state":"fired"`, `"state":"ended"`)
+			want := strings.ReplaceAll(reported(t, books, now), `"state":"fired"`, `"state":"ended"`)
 			if got := ask(t, served(w, streams, now), "/api/v1/budget"); got != want ||
 				!strings.Contains(got, `"watch":"calm"`) {
 				t.Errorf("%s after %d minutes:\n%s\nwant\n%s", releases, minutes, got, want)
@@ -130,11 +110,7 @@ func TestBudgetOfALateWindow(t *testing.T) {
 	minute := func(m int) time.Time { return epoch.Add(time.Duration(m) * time.Minute) }
 	w.decide(books, streams[1], minute(0), minute(4), true)
 	w.decide(books, streams[0], minute(0), minute(1), true)
-	var b strings.Builder
-	if err := json.NewEncoder(&b).Encode(ledger.NewReport(books, minute(5))); err != nil {
-		t.Fatal(err)
-	}
-	want(t, "the report", ask(t, served(w, streams, minute(5)), "/api/v1/budget"), b.String())
+	asTheLedger(t, "the report", w, streams, books, minute(5))
 }
 
 // Fewer returns are the same ε: the next one as it is, and none before it is really back.
@@ -151,12 +127,7 @@ func TestFewerReturns(t *testing.T) {
 		Streams []any
 		Budgets []struct{ Returns []back }
 	}
-	get := func(query string) (a answer) {
-		if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/budget"+query)), &a); err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
+	get := func(query string) answer { return answered[answer](t, h, "/api/v1/budget"+query) }
 	upTo := func(all []back, until time.Time) (sum decimal.Decimal) {
 		for _, r := range all {
 			if !r.At.After(until) {
@@ -193,14 +164,8 @@ func TestBudgetOfAnIncompletePast(t *testing.T) {
 	w := newWorld(t, 1<<20)
 	w.ledgerOf(streams, 30, 28)
 	for name, known := range map[string][]*config.Stream{"declared": streams, "from records alone": nil} {
-		var r struct {
-			Streams []map[string]any
-			Budgets []map[string]any
-		}
-		if err := json.Unmarshal([]byte(ask(t, served(w, known, epoch.Add(31*time.Minute)), "/api/v1/budget")),
-			&r); err != nil {
-			t.Fatal(err)
-		}
+		r := answered[struct{ Streams, Budgets []map[string]any }](t, served(w, known, epoch.Add(31*time.Minute)),
+			"/api/v1/budget")
 		newest, err := w.store.latest(selection{streams: []string{"hopping"}})[0].decode() // the last to be decided
 		if err != nil || len(r.Budgets) != 1 || len(r.Streams) != 2 {
 			t.Fatalf("%s: %v, %+v", name, err, r)

@@ -12,7 +12,6 @@ import (
 // day.
 func TestBudgetView(t *testing.T) {
 	b, _ := picture{serve: spent, view: "#/budget", ready: `document.querySelectorAll(".budget").length === 3`}.open(t)
-	t.Cleanup(b.clean)
 	var names []string
 	b.run(chromedp.Evaluate(`[...document.querySelectorAll(".budget h2")].map((e) => e.textContent)`, &names))
 	want(t, "budgets", names, []string{"checkout-latency withholds windows", "search-latency will withhold windows",
@@ -23,8 +22,8 @@ func TestBudgetView(t *testing.T) {
 
 // A reader gets four digits of a loss, rounded up because it is a bound. The API has all of them.
 func TestBudgetViewSaysFourDigits(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
-	a.streams = parsed(t, strings.Replace(services(1, "{epsilon: 400, per: 24h}"), "epsilon: 0.05",
+	a := newAct(t, 1, ample, recent(30))
+	a.streams = parsed(t, strings.Replace(services(1, ample), "epsilon: 0.05",
 		"epsilon: 0.0512345", 1))
 	a.play(0, 30)
 	b := open(t, a, "#/budget")
@@ -37,7 +36,7 @@ func TestBudgetViewSaysFourDigits(t *testing.T) {
 	if exact := ask(t, a.handler(), "/api/v1/statement"); !strings.Contains(exact, "0.1512345") {
 		t.Error("the API has lost digits of a loss: ", exact)
 	}
-	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
+	b.goTo("#/s/checkout-latency/eu")
 	b.run(chromedp.Click(".readout summary"))
 	b.shows(".readout .number", "0.05124")
 }
@@ -62,8 +61,8 @@ func TestBudgetViewForEver(t *testing.T) {
 
 // With a watch and a cap the view says what they do to a person's loss.
 func TestBudgetViewOfWatches(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
-	a.streams = parsed(t, services(1, "{epsilon: 400, per: 24h}")+`    max_windows: {count: 8, per: 24h}
+	a := newAct(t, 1, ample, recent(30))
+	a.streams = parsed(t, services(1, ample)+`    max_windows: {count: 8, per: 24h}
     watches: [{name: fire, above: 2000, more_than: 0.01, epsilon: 0.5, false_alarms: {at_most: 0.05, per: 30d}, hold: 15m, at_most: 3}]
 `)
 	b := open(t, a, "#/budget")
@@ -80,7 +79,7 @@ func TestViewsOfAdding(t *testing.T) {
 		"mean":  "the mean of their values counts",
 		"count": "the number of their events counts", "max": "the max value counts"} {
 		file := strings.NewReplacer("unit: ms", "unit: requests\n    contribution: "+policy).Replace(
-			services(1, "{epsilon: 400, per: 24h}"))
+			services(1, ample))
 		about := "each user's " + policy + " from 0 to 60,000 requests"
 		switch policy {
 		case "count":
@@ -88,7 +87,7 @@ func TestViewsOfAdding(t *testing.T) {
 		case "max":
 			about = "values from 0 to 60,000 requests"
 		}
-		a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+		a := newAct(t, 1, ample, recent(30))
 		a.streams = parsed(t, file)
 		b := open(t, a, "#/budget")
 		b.run(chromedp.Click("summary"))

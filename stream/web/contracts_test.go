@@ -145,7 +145,7 @@ func TestLiveIsDescribed(t *testing.T) {
 	_, router := described(t)
 	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder)
 	w := filled(t)
-	h := New(Config{Store: w.store})
+	h := w.handler()
 	ended := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Millisecond)
 		defer cancel()

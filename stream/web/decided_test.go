@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -66,42 +67,57 @@ func (w *world) ledgerOf(streams []*config.Stream, minutes, from int) *ledger.Bo
 
 func (w *world) decide(books *ledger.Books, s *config.Stream, start, end time.Time, published bool) {
 	w.Helper()
-	w.draw(books, s, start, end, published, func(e *ledger.Entry) {
-		for g := range e.Groups {
-			for range e.Releases {
-				e.Groups[g].Values = append(e.Groups[g].Values, ledger.Value{Value: new(decimal.NewFromInt(7))})
-			}
-		}
-	})
+	w.draw(books, s, start, end, published, sevens)
 }
 
-// draw decides a window. If it is paid, fill gives its groups their values.
-func (w *world) draw(books *ledger.Books, s *config.Stream, start, end time.Time, published bool,
-	fill func(*ledger.Entry)) {
-	w.Helper()
+// entry is that of a window that is not decided yet.
+func entry(s *config.Stream, start, end time.Time) ledger.Entry {
 	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output,
 		WindowStart: start, WindowEnd: end, DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace),
 		Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: s.Series()}
 	for _, g := range s.Groups {
 		e.Groups = append(e.Groups, ledger.Group{Name: g})
 	}
+	return e
+}
+
+// draw decides a window. If it is paid, fill gives its groups their values.
+func (w *world) draw(books *ledger.Books, s *config.Stream, start, end time.Time, published bool,
+	fill func(*ledger.Entry)) {
+	w.Helper()
+	e := entry(s, start, end)
 	if err := books.Settle(&e); err != nil {
 		w.Fatal(err)
 	}
 	if e.Reason == "" {
 		fill(&e)
 	}
+	if published {
+		w.say(e)
+	}
+	if err := books.Add(e); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// sevens gives all figures of a window the same value.
+func sevens(e *ledger.Entry) {
+	for g := range e.Groups {
+		for range e.Releases {
+			e.Groups[g].Values = append(e.Groups[g].Values, ledger.Value{Value: new(decimal.NewFromInt(7))})
+		}
+	}
+}
+
+// say publishes the records of an entry.
+func (w *world) say(e ledger.Entry) {
+	w.Helper()
 	records, err := e.Records()
 	if err != nil {
 		w.Fatal(err)
 	}
 	for _, r := range records {
-		if published {
-			w.publish(0, string(r.Value))
-		}
-	}
-	if err := books.Add(e); err != nil {
-		w.Fatal(err)
+		w.publish(0, string(r.Value))
 	}
 }
 
@@ -113,6 +129,15 @@ func ask(t testing.TB, h http.Handler, path string) string {
 		t.Fatalf("%s: %d %s", path, a.Code, a.Body)
 	}
 	return a.Body.String()
+}
+
+// answered is an answer of the API, as T has it.
+func answered[T any](t testing.TB, h http.Handler, path string) (answer T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(ask(t, h, path)), &answer); err != nil {
+		t.Fatal(path, err)
+	}
+	return answer
 }
 
 func served(w *world, streams []*config.Stream, now time.Time) http.Handler {
@@ -138,12 +163,7 @@ func leaf(e ledger.Entry, s ledger.Continual, of config.Ongoing) {
 // watched decides a window of a stream with ongoing figures, watches or releases on change, and publishes it.
 func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.Time, fires func(*ledger.Entry) bool) {
 	w.Helper()
-	e := ledger.Entry{App: "a", Stream: s.Name, Budget: s.Budget.Name, Input: "in", Output: s.Output,
-		WindowStart: start, WindowEnd: end, DueAt: end.Add(s.Window.Grace), ReleasedAt: end.Add(s.Window.Grace),
-		Every: s.Window.Every, Limit: s.Budget.Limit, Price: s.Price(), Releases: s.Series()}
-	for _, g := range s.Groups {
-		e.Groups = append(e.Groups, ledger.Group{Name: g})
-	}
+	e := entry(s, start, end)
 	for _, f := range s.Lasting() {
 		h, c := f.Heading(), f.Cost()
 		x := ledger.Continual{Name: h.Name, Definition: h.Definition, Cost: c.Items, AtMost: c.AtMost}
@@ -184,19 +204,9 @@ func (w *world) watched(books *ledger.Books, s *config.Stream, start, end time.T
 		w.Fatal(err)
 	}
 	if e.Reason == "" {
-		for g := range e.Groups {
-			for range e.Releases {
-				e.Groups[g].Values = append(e.Groups[g].Values, ledger.Value{Value: new(decimal.NewFromInt(7))})
-			}
-		}
+		sevens(&e)
 	}
-	records, err := e.Records()
-	if err != nil {
-		w.Fatal(err)
-	}
-	for _, r := range records {
-		w.publish(0, string(r.Value))
-	}
+	w.say(e)
 	if err := books.Add(e); err != nil {
 		w.Fatal(err)
 	}

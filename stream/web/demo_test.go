@@ -58,9 +58,8 @@ func status(h http.Handler, path string) int {
 // Outside of a demo nobody draws the same windows twice, and nobody knows the truth: these addresses do not exist, and
 // the page has no view of them.
 func TestOnlyADemoKnowsTheTruth(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
-	a.play(0, 30)
-	ordinary := New(Config{Store: a.store, Streams: a.streams})
+	a := played(t, 1, 30)
+	ordinary := a.handler()
 	demo := New(Config{Store: a.store, Streams: a.streams, Demo: rehearsal{}})
 	for _, path := range []string{"/api/v1/demo", "/api/v1/demo/redraw?release=p50&epsilon=0.1",
 		"/demo.js", "/demo.css"} {
@@ -82,8 +81,7 @@ func TestOnlyADemoKnowsTheTruth(t *testing.T) {
 
 // The slider draws bands and values for its ε, with what a guesser gets right; the same windows ask for guesses.
 func TestEpsilonSlider(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
-	a.play(0, 30)
+	a := played(t, 1, 30)
 	told := []map[string]any{}
 	for i, robin := range []bool{false, true} {
 		told = append(told, map[string]any{"stream": "checkout-latency", "window_end": a.end(28 + i),
@@ -104,10 +102,10 @@ func TestEpsilonSlider(t *testing.T) {
 	slide(kb.Home)
 	b.shows(".odds", "at most 51 are right")
 	b.shows(".tried .value", "too noisy to read")
-	b.run(chromedp.Click(`//button[text()="users"]`, chromedp.BySearch))
+	b.click("users")
 	b.until(`document.querySelector(".tried .plot").plot.lines[0].name === "users"`)
 
-	b.run(chromedp.Click(`//button[text()="No"]`, chromedp.BySearch))
+	b.click("No")
 	b.shows(".guess", "5,000 of them called. The count with this ε says 5,001.")
 	b.shows(".guess", "Wrong: Robin called.")
 	b.shows(".scores", "Whoever guesses best1 of 1 rightYou0 of 1 right")
@@ -127,24 +125,18 @@ func TestEpsilonSlider(t *testing.T) {
 	slide(kb.End)
 	b.shows(".odds", "at most 100 are right")
 	b.setAway(false)
-	b.clean()
 }
 
 // A demo begins with one picture and the truth in it. Who switches the truth off does not see it again, also after the
 // page is loaded anew. Other views do not have the picture.
 func TestFirstScreenOfADemo(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
-	a.play(0, 30)
+	a := played(t, 1, 30)
 	told := []map[string]any{}
 	for i := range 30 {
 		told = append(told, map[string]any{"stream": "checkout-latency", "window_end": a.end(i),
 			"truth": map[string]any{"us/p50": 100}, "incident": "us", "torn": false, "robin": false})
 	}
-	s := &restartable{T: t, handler: New(Config{Store: a.store, Streams: a.streams, Demo: rehearsal{told}})}
-	s.start()
-	b := browse(t, s.address)
-	b.run(chromedp.Navigate("http://" + s.address + "/"))
-	b.complete()
+	b := visit(t, New(Config{Store: a.store, Streams: a.streams, Demo: rehearsal{told}}), "")
 	b.shows(".first", "Of 100 guesses whether you were there, at most 54 are right.")
 	b.shows(".first", "300,000 simulated users")
 	const dots = `(({ extras, lines }) => extras.truth ? lines[0].figures.filter((f) => extras.truth(f) === 100).length : -1)` +
@@ -161,7 +153,6 @@ func TestFirstScreenOfADemo(t *testing.T) {
 	b.until(dots + " === 30")
 	b.run(chromedp.Click("#to-budget"))
 	b.until(`document.querySelector(".first").hidden`)
-	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil))
+	b.goTo("#/")
 	b.until(`!document.querySelector(".first").hidden`)
-	b.clean()
 }

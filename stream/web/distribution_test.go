@@ -29,7 +29,7 @@ func TestDistribution(t *testing.T) {
 	w.publish(0, histogramText("latency", 1, 1))
 	w.publish(0, histogramText("latency.1h", 1, 9))
 	w.publish(0, text("h", "", "users", 1, "100"))
-	h := New(Config{Store: w.store})
+	h := w.handler()
 	for _, c := range []struct {
 		query  string
 		status int
@@ -85,7 +85,7 @@ func TestDistributionOfAllGroups(t *testing.T) {
 		}
 		w.publish(0, record)
 	}
-	h := New(Config{Store: w.store})
+	h := w.handler()
 	width := func(group string) float64 {
 		r := httptest.NewRecorder()
 		h.ServeHTTP(r, httptest.NewRequest("GET", "/api/v1/distribution?stream=h&format=csv&release=latency&group="+group, nil))

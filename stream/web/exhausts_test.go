@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -75,10 +74,7 @@ streams:
 			if minute != 9 {
 				continue
 			}
-			var got ledger.Report
-			if err := json.Unmarshal([]byte(ask(t, served(w, streams, end), "/api/v1/budget")), &got); err != nil {
-				t.Fatal(err)
-			}
+			got := answered[ledger.Report](t, served(w, streams, end), "/api/v1/budget")
 			said := ""
 			if at := got.Budgets[0].ExhaustedAt; at != nil {
 				said = at.Format(time.RFC3339)

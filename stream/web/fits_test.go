@@ -67,7 +67,6 @@ func (b *tab) fits(t *testing.T) {
 	}
 	b.run(chromedp.Evaluate(`document.querySelector("hr").remove()`, nil), emulation.ClearDeviceMetricsOverride(),
 		twoFrames)
-	b.clean()
 }
 
 // accessible fails the test if axe-core finds something, in either theme. A picture without a description must be

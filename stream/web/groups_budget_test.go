@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -42,9 +41,8 @@ func TestBudgetOfDiscoveries(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := epoch.Add(5*time.Hour + time.Minute)
-	a, _ := json.Marshal(ledger.NewReport(got, now))
-	b, _ := json.Marshal(ledger.NewReport(books, now))
-	if string(a) != string(b) || !strings.Contains(string(a), "pages") {
+	a, b := reported(t, got, now), reported(t, books, now)
+	if a != b || !strings.Contains(a, "pages") {
 		t.Errorf("the report is\n%s\nwant\n%s", a, b)
 	}
 }
@@ -70,13 +68,10 @@ func TestBudgetOfGroupsThatComeAndGo(t *testing.T) {
 		v.window(4 * hour)
 		v.windowOf(carts, 4*hour)
 	}
-	var b strings.Builder
-	if err := json.NewEncoder(&b).Encode(ledger.NewReport(v.books, v.first.Add(9*time.Hour+time.Minute))); err != nil {
-		t.Fatal(err)
-	}
+	want := reported(t, v.books, v.first.Add(9*time.Hour+time.Minute))
 	for range 30 {
-		if got := ask(t, v.served(9), "/api/v1/budget"); got != b.String() {
-			t.Fatalf("the report is\n%s\nwant\n%s", got, &b)
+		if got := ask(t, v.served(9), "/api/v1/budget"); got != want {
+			t.Fatalf("the report is\n%s\nwant\n%s", got, want)
 		}
 	}
 }

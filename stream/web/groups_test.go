@@ -1,10 +1,10 @@
 package web
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -112,13 +112,7 @@ func (v *visits) say(e ledger.Entry) {
 			v.Fatal(err)
 		}
 	}
-	records, err := e.Records()
-	if err != nil {
-		v.Fatal(err)
-	}
-	for _, r := range records {
-		v.publish(0, string(r.Value))
-	}
+	v.world.say(e)
 }
 
 // served serves what is known at the end of an hour.
@@ -133,11 +127,7 @@ func (v *visits) list(t *testing.T, hour int) groupList {
 
 func (v *visits) listOf(t *testing.T, stream string, hour int) groupList {
 	t.Helper()
-	var l groupList
-	if err := json.Unmarshal([]byte(ask(t, v.served(hour), "/api/v1/groups?stream="+stream)), &l); err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return answered[groupList](t, v.served(hour), "/api/v1/groups?stream="+stream)
 }
 
 // Through random discoveries the API's list is that of the ledger: the names, their counts, and when they leave. Before
@@ -362,11 +352,7 @@ func TestFoundGroupsTogether(t *testing.T) {
 	}
 	want(t, "groups", order, []string{"/shoestrue", "/true", "everywheretrue", "/hatsfalse"})
 	want(t, "listed", l.Listed, 2)
-	s := &restartable{T: t, handler: v.served(5)}
-	s.start()
-	b := browse(t, s.address)
-	b.run(chromedp.Navigate("http://" + s.address + "/#/?show=pages/slow"))
-	b.complete()
+	b := visit(t, v.served(5), "#/?show=pages/slow")
 	b.until(`[...document.querySelectorAll(".card .group")].map((e) => e.textContent).join() === "(other),/shoes,/,everywhere"`)
 }
 
@@ -374,11 +360,7 @@ func TestFoundGroupsTogether(t *testing.T) {
 // are text, never markup.
 func TestGroupsInBrowser(t *testing.T) {
 	v := village(t, 60, 4)
-	s := &restartable{T: t, handler: New(Config{Store: v.store, Streams: v.streams})}
-	s.start()
-	b := browse(t, s.address)
-	b.run(chromedp.Navigate("http://" + s.address + "/"))
-	b.complete()
+	b := visit(t, New(Config{Store: v.store, Streams: v.streams}), "")
 	b.until(`[...document.querySelectorAll(".card .group")].map((e) => e.textContent).join() === "(other),/products/0000,/products/0001,/products/0002,/products/0003,/products/0004,/products/0005,/products/0006,/products/0007,/products/0008,/products/0009,/products/0010,/products/0011"`)
 	b.shows(".all", "all 61 groups")
 	b.run(chromedp.Click(".all"))
@@ -402,23 +384,19 @@ func TestGroupsInBrowser(t *testing.T) {
 	b.until(`document.querySelectorAll(".plot.large canvas").length > 0`)
 	// One that has no card, and one whose name would be markup.
 	for _, name := range []string{"/products/0050", `<img src=x onerror="document.title='broken'">`} {
-		b.run(chromedp.Evaluate(fmt.Sprintf(`location.hash = "#/s/pages/" + encodeURIComponent(%q)`, name), nil))
+		b.goTo("#/s/pages/" + url.PathEscape(name))
 		b.shows("h1", name)
 		b.until(`document.querySelectorAll(".windows tbody tr").length >= 4`)
 	}
 	b.run(chromedp.Evaluate(`document.querySelectorAll(".windows .pick")[0].click(); document.querySelectorAll(".windows .pick")[1].click()`, nil))
 	b.until(`document.querySelector(".comparison li") !== null && !document.querySelector(".comparison").textContent.includes("memory")`)
-	b.clean()
 }
 
 // The page of a stream that follows a list says whose it is. Its figures have other names than those of that stream.
 func TestGroupsOfAFollowerInBrowser(t *testing.T) {
 	v := village(t, 6, 4)
 	carts := v.follower()
-	s := &restartable{T: t, handler: New(Config{Store: v.store, Streams: v.streams})}
-	s.start()
-	b := browse(t, s.address)
-	b.run(chromedp.Navigate("http://" + s.address + "/#/g/carts"))
+	b := visit(t, New(Config{Store: v.store, Streams: v.streams}), "#/g/carts")
 	// before it has figures
 	b.until(`document.querySelector(".about")?.textContent.includes("Stream pages finds them")`)
 	for quarter := 16; quarter < 20; quarter++ {
@@ -429,5 +407,4 @@ func TestGroupsOfAFollowerInBrowser(t *testing.T) {
 	b.until(`document.querySelectorAll(".found li:not(.gone)").length === 8`)
 	b.shows(".about", "7 groups with figures")
 	b.until(`[...document.querySelectorAll(".found li:not(.gone)")].every((e) => e.textContent.includes("ms"))`)
-	b.clean()
 }

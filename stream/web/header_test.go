@@ -1,7 +1,6 @@
 package web
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -9,11 +8,10 @@ import (
 
 // Who types into the search box goes on typing, although the first letter leads from another view to the overview.
 func TestFindKeepsTheFocus(t *testing.T) {
-	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(5))
-	a.play(0, 5)
+	a := played(t, 2, 5)
 	b := open(t, a, "#/s/checkout-latency/eu")
 	for _, view := range []string{"#/s/checkout-latency/eu", "#/budget"} {
-		b.run(chromedp.Evaluate(`location.hash = "`+view+`"`, nil))
+		b.goTo(view)
 		b.until(`!document.querySelector(".streams")`)
 		b.run(chromedp.Focus("#find"), chromedp.KeyEvent("s"))
 		b.until(`location.hash.startsWith("#/?find=") && document.querySelector(".streams")`)
@@ -25,8 +23,7 @@ func TestFindKeepsTheFocus(t *testing.T) {
 
 // The line of the header has no gap: nothing stands behind the age, which has a room of its own.
 func TestStateEndsWithTheAge(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(5))
-	a.play(0, 5)
+	a := played(t, 1, 5)
 	b := open(t, a, "#/")
 	b.until(`document.getElementById("state").lastElementChild?.className === "ago"`)
 	b.until(`/times in UTC · newest window ended at .*\sago$/.test(document.getElementById("state").textContent)`)
@@ -34,9 +31,8 @@ func TestStateEndsWithTheAge(t *testing.T) {
 
 // The title of the tab says what needs a look, and how many streams do, as long as it lasts.
 func TestTitleSaysWhatNeedsALook(t *testing.T) {
-	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(30))
-	a.streams = parsed(t,
-		strings.Replace(services(2, "{epsilon: 400, per: 24h}"), "    output: {topic: out}\n", twoWatches, 1))
+	a := newAct(t, 2, ample, recent(30))
+	a.streams = parsed(t, watchedServices(2))
 	a.play(0, 30)
 	a.watch("checkout-latency", "eu", "fire", 29, "", 29)
 	b := open(t, a, "#/")

@@ -11,7 +11,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// A histogram has a heat map, with the quantiles from it. A click on a window opens its shares.
+// A histogram has a heat map, with the quantiles from it. It is drawn anew when the window changes its size. A click on
+// a window opens its shares.
 func TestHeatmap(t *testing.T) {
 	w := newWorld(t, 1<<22)
 	for i := range 40 {
@@ -22,10 +23,8 @@ func TestHeatmap(t *testing.T) {
 			`"interval":null`, `"interval":{"level":0.95,"low":0,"high":100}`).Replace(text("h", "", "p50", i, "83"))
 		w.publish(0, p50)
 	}
-	s := &restartable{T: t, handler: New(Config{Store: w.store})}
-	s.start()
-	b := browse(t, s.address)
-	b.run(chromedp.EmulateViewport(1400, 1800), chromedp.Navigate("http://"+s.address+"/#/s/h"))
+	b := visit(t, w.handler(), "#/s/h")
+	b.run(chromedp.EmulateViewport(1400, 1800))
 	b.shows(".heat h2", "Distribution of latency")
 	b.shows(".heat .about", "Lines: p50")
 	// Its first window is where the plots above have theirs: nothing is left of it.
@@ -36,17 +35,11 @@ func TestHeatmap(t *testing.T) {
 		return painted(edge + 3) && !painted(edge - 3) && painted(edge + over.width - 3) && !painted(edge + over.width + 3);
 	})()`)
 	b.until(`(() => { const c = document.querySelector(".heat canvas"), d = c.getContext("2d").getImageData(c.width / 2, c.height - 60, 1, 1).data; return d[3] > 0; })()`)
+	b.setAway(true) // there is no window of a day before, and the browser notes that in its console
 	b.run(chromedp.Click(".heat h2 + canvas", chromedp.ByQuery))
 	b.until(`document.querySelectorAll(".heat canvas").length === 2`)
 	// The buckets have names, and the colours a key.
-	var said []string
-	b.run(chromedp.Evaluate(`(() => {
-		const said = [], { fillText } = CanvasRenderingContext2D.prototype;
-		CanvasRenderingContext2D.prototype.fillText = function (text, ...at) { said.push(text); return fillText.call(this, text, ...at); };
-		document.getElementById("theme").click(); // draws anew
-		CanvasRenderingContext2D.prototype.fillText = fillText;
-		return said;
-	})()`, &said))
+	said := b.written(`document.getElementById("theme").click()`)
 	for _, text := range []string{"≤ 100", "100–800", "> 800", "0 %", "60 %", "noise"} {
 		if !slices.Contains(said, text) {
 			t.Errorf("the heat map does not say %q: %q", text, said)
@@ -66,11 +59,8 @@ func TestHeatmapHasNoLineThroughNoise(t *testing.T) {
 				`"budget_windows_left":9`, `"budget_windows_left":9,"from":"latency"`,
 				`"quality":"useful"`, `"quality":"`+quality+`"`).Replace(text("h", "", "p50", i, "83")))
 		}
-		s := &restartable{T: t, handler: New(Config{Store: w.store})}
-		s.start()
-		b := browse(t, s.address)
-		b.run(chromedp.EmulateViewport(1400, 1800), chromedp.Navigate("http://"+s.address+"/#/s/h"))
-		b.complete()
+		b := visit(t, w.handler(), "#/s/h")
+		b.run(chromedp.EmulateViewport(1400, 1800))
 		b.shows(".heat .about", "Lines: p50")
 		var pieces int
 		b.run(chromedp.Evaluate(`(() => {
@@ -87,7 +77,6 @@ func TestHeatmapHasNoLineThroughNoise(t *testing.T) {
 		if pieces != want {
 			t.Errorf("%s: %d pieces of a line; want %d", quality, pieces, want)
 		}
-		b.clean()
 	}
 }
 
@@ -102,10 +91,8 @@ func TestHeatmapOfTheDayBefore(t *testing.T) {
 	for i := range 40 {
 		w.publish(0, histogramText("latency", day+i, 1))
 	}
-	s := &restartable{T: t, handler: New(Config{Store: w.store})}
-	s.start()
-	b := browse(t, s.address)
-	b.run(chromedp.EmulateViewport(1400, 1800), chromedp.Navigate("http://"+s.address+"/#/s/h"))
+	b := visit(t, w.handler(), "#/s/h")
+	b.run(chromedp.EmulateViewport(1400, 1800))
 	b.shows(".heat h2", "Distribution of latency")
 	b.run(chromedp.SendKeys(".heat h2 + canvas", kb.Enter, chromedp.ByQuery)) // the newest window
 	b.until(`document.querySelectorAll(".heat canvas").length === 2`)

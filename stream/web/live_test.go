@@ -118,7 +118,7 @@ func (l *listener) value() string {
 }
 
 func (w *world) serve() *httptest.Server {
-	s := httptest.NewServer(New(Config{Store: w.store}))
+	s := httptest.NewServer(w.handler())
 	w.Cleanup(s.Close)
 	return s
 }

@@ -97,11 +97,17 @@ func TestOneLossEverywhere(t *testing.T) {
 // asTheLedger compares the report of a server without the ledger with one from the ledger.
 func asTheLedger(t *testing.T, name string, w *world, streams []*config.Stream, books *ledger.Books, now time.Time) {
 	t.Helper()
-	var b strings.Builder
-	if err := json.NewEncoder(&b).Encode(ledger.NewReport(books, now)); err != nil {
+	want(t, name, ask(t, served(w, streams, now), "/api/v1/budget"), reported(t, books, now))
+}
+
+// reported is the text of a report from the ledger.
+func reported(t *testing.T, books *ledger.Books, now time.Time) string {
+	t.Helper()
+	text, err := json.Marshal(ledger.NewReport(books, now))
+	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, name, ask(t, served(w, streams, now), "/api/v1/budget"), b.String())
+	return string(text) + "\n"
 }
 
 // Records say what kind of promise was charged, how often, and with which ρ and δ: totals by square_root, a release for

@@ -34,7 +34,7 @@ func TestLastReadableValueStays(t *testing.T) {
 	b.shows(".fold", "1 of 3 groups: too few users to say")
 	b.showsAt(".fold", " at %s", at)
 	b.until(`document.querySelectorAll(".card:not([hidden])").length === 2`)
-	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
+	b.goTo("#/s/checkout-latency/eu")
 	b.showsAt(".headline .error", " at %s", at)
 	b.shows(".panel .fold", "p50: too few users to say in all of this range, last ")
 	b.until(`!document.querySelector(".plot[data-release=p50]") && document.querySelector(".plot[data-release=p90]")`)
@@ -42,7 +42,7 @@ func TestLastReadableValueStays(t *testing.T) {
 	b.until(fmt.Sprintf(`document.querySelector(".plot.large").plot.lines[0].figures.at(-1).end === %d`, a.end(windows+noise+2).Unix()))
 	b.run(chromedp.Click(".panel .fold a"))
 	b.until(`document.querySelector(".plot[data-release=p50]")?.plot.lines[0].figures.some((f) => f.quality === "useful") && !document.querySelector(".panel .fold")?.textContent.startsWith("p50")`)
-	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil))
+	b.goTo("#/")
 	b.showsAt(".fold", " at %s", at)
 }
 

@@ -14,7 +14,6 @@ import (
 // since when it holds, and what it cost once.
 func TestFiguresOnChangeInBrowser(t *testing.T) {
 	b, _ := picture{serve: steady, view: "#/s/checkout-latency/eu/calm", ready: table}.open(t)
-	t.Cleanup(b.clean)
 	var drew struct{ Dots, Jumps int }
 	b.run(chromedp.Evaluate(drawn, nil), chromedp.Evaluate(`(() => { // the line's upright pieces
 		const { rect } = Path2D.prototype;
@@ -41,22 +40,21 @@ func TestFiguresOnChangeInBrowser(t *testing.T) {
 // person's loss.
 func TestMaxWindowsInBrowser(t *testing.T) {
 	b, _ := picture{serve: steady, view: "#/", ready: card}.open(t)
-	t.Cleanup(b.clean)
 	b.shows(".stream .about", "about the users who still count")
-	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
+	b.goTo("#/s/checkout-latency/eu")
 	b.shows(".detail .about",
 		"about the users who still count: one person counts in at most 8 windows of any 24h; watches and figures on "+
 			"change are about everybody")
-	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/eu"`, nil))
+	b.goTo("#/s/search-latency/eu")
 	b.until(`document.querySelector("h1").textContent.includes("search-latency") && !document.querySelector(".detail .about").textContent.includes("who still count")`)
-	b.run(chromedp.Evaluate(`location.hash = "#/budget"`, nil))
+	b.goTo("#/budget")
 	b.shows(".loss", "in any 24 h with its figures on change. One person counts in at most 8 windows of any 24h.")
 	b.shows(".loss", "One person loses at most ε 0.15 in a window, ε 216 in any 24 h.")
 }
 
 // Streams of one budget lose together: the budget view does not say that each loses all of it.
 func TestBudgetViewOfASharedBudget(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a := newAct(t, 1, ample, recent(30))
 	a.streams = parsed(t, strings.Replace(services(2, "both"), "version: 1\n",
 		"version: 1\nbudgets: [{name: both, epsilon: 500, per: 24h}]\n", 1))
 	b := open(t, a, "#/budget")
@@ -66,17 +64,12 @@ func TestBudgetViewOfASharedBudget(t *testing.T) {
 // Two windows that show the same draw are not two draws that happen to agree.
 func TestCompareOneDraw(t *testing.T) {
 	h := steady(t)
-	var latest struct {
+	latest := answered[struct {
 		Releases []struct {
-			ID, Release, Group string
-			Since              string
-			Changed            *bool
+			ID, Since string
+			Changed   *bool
 		}
-	}
-	if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/releases?"+url.Values{"stream": {"checkout-latency"},
-		"group": {"eu"}, "release": {"calm"}, "last": {"120"}}.Encode())), &latest); err != nil {
-		t.Fatal(err)
-	}
+	}](t, h, "/api/v1/releases?stream=checkout-latency&group=eu&release=calm&last=120")
 	ids := map[int]string{}
 	for i, r := range latest.Releases {
 		if r.Changed == nil {
@@ -84,12 +77,9 @@ func TestCompareOneDraw(t *testing.T) {
 		}
 		ids[i] = r.ID
 	}
-	compare := func(a, b int) (c struct{ Verdict, Sentence string }) {
-		if err := json.Unmarshal(
-			[]byte(ask(t, h, "/api/v1/compare?"+url.Values{"a": {ids[a]}, "b": {ids[b]}}.Encode())), &c); err != nil {
-			t.Fatal(err)
-		}
-		return c
+	compare := func(a, b int) struct{ Verdict, Sentence string } {
+		return answered[struct{ Verdict, Sentence string }](t, h,
+			"/api/v1/compare?"+url.Values{"a": {ids[a]}, "b": {ids[b]}}.Encode())
 	}
 	if c := compare(30, 40); c.Verdict != "noise" || !strings.Contains(c.Sentence,
 		"both are the one value that was drawn in the window that ends at "+latest.Releases[20].Since) {
@@ -109,7 +99,7 @@ func TestStreamsTellOfChangeAndCap(t *testing.T) {
 	w.publish(0, calm.Replace(text("foreign", "eu", "calm", 0, "100")))
 	w.publish(0, strings.Replace(text("foreign", "eu", "users", 0, "100"), `"users":100`,
 		`"users":100,"max_windows":{"count":8,"per":"24h"}`, 1))
-	for name, h := range map[string]string{"records": ask(t, New(Config{Store: w.store}), "/api/v1/streams"),
+	for name, h := range map[string]string{"records": ask(t, w.handler(), "/api/v1/streams"),
 		"file": ask(t, steady(t), "/api/v1/streams?stream=checkout-latency")} {
 		var answer struct {
 			Streams []struct {

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net"
@@ -227,7 +226,7 @@ func withheld(group string, window int) string {
 func TestPageInBrowser(t *testing.T) {
 	w := filled(t)
 	w.publish(0, withheld("us", 5))
-	s := &restartable{T: t, handler: New(Config{Store: w.store})}
+	s := &restartable{T: t, handler: w.handler()}
 	s.start()
 	b := browse(t, s.address)
 	b.run(chromedp.Navigate("http://" + s.address + "/"))
@@ -239,16 +238,13 @@ func TestPageInBrowser(t *testing.T) {
 	w.publish(0, text("s", "eu", "users", 6, "180"))
 	b.shows(".card .value", "180")
 
-	b.run(chromedp.Evaluate(`location.hash = "#/s/s/us"`, nil))
+	b.goTo("#/s/s/us")
 	b.shows(".windows td.withheld", "too few users to say")
 	b.until(`document.querySelector(".plot.counts canvas") !== null`)
 
 	// The newest two windows with figures: the API's sentence on them.
-	var c struct{ Sentence string }
 	ids := url.Values{"a": {"s/us/2026-11-20T08:03:00Z/users"}, "b": {"s/us/2026-11-20T08:04:00Z/users"}}.Encode()
-	if err := json.Unmarshal([]byte(ask(t, s.handler, "/api/v1/compare?"+ids)), &c); err != nil {
-		t.Fatal(err)
-	}
+	c := answered[struct{ Sentence string }](t, s.handler, "/api/v1/compare?"+ids)
 	for _, row := range []string{"20 Nov 08:03–08:04", "20 Nov 08:04–08:05"} {
 		b.shows(".windows th", row)
 		b.run(chromedp.Click(fmt.Sprintf(`[aria-label="Compare %s"]`, row), chromedp.ByQuery))
@@ -271,22 +267,16 @@ func TestPageInBrowser(t *testing.T) {
 	b.setAway(false)
 	b.until("window.sameDocument === true")
 
-	b.run(chromedp.Evaluate(`location.hash = "#/budget"`, nil))
+	b.goTo("#/budget")
 	b.shows("main h1", "Budget")
 	b.shows(".budget", "one person can have lost ε 1")
-
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.bad) > 0 || len(b.foreign) > 0 || b.requests == 0 {
-		t.Errorf("errors in the console: %q; requests to others: %q; requests seen: %d", b.bad, b.foreign, b.requests)
-	}
 }
 
 // The page works below a path of a proxy, whatever the server is told of it: its addresses are relative.
 func TestPageBelowAPath(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
+	a := newAct(t, 1, ample, recent(20))
 	a.play(0, 19)
-	behind := httptest.NewServer(New(Config{Store: a.store, Streams: a.streams}))
+	behind := httptest.NewServer(a.handler())
 	t.Cleanup(behind.Close)
 	to, err := url.Parse(behind.URL)
 	if err != nil {
@@ -302,19 +292,18 @@ func TestPageBelowAPath(t *testing.T) {
 	b.complete()
 	b.shows(".card .value", "")
 	a.play(19, 20) // figures come live
-	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
+	b.goTo("#/s/checkout-latency/eu")
 	b.until(`document.querySelectorAll(".windows tbody tr").length === 20`)
 	var status int
 	b.run(chromedp.Evaluate(`fetch(document.querySelector("a[download]").href).then((answer) => answer.status)`,
 		&status,
 		awaited))
 	want(t, "the status of the CSV", status, http.StatusOK)
-	b.run(chromedp.Evaluate(`location.hash = "#/budget"`, nil))
+	b.goTo("#/budget")
 	b.shows(".loss", "One person loses at most")
 	b.run(chromedp.Click(`//a[text()="The same in plain words"]`, chromedp.BySearch))
 	b.shows("h1", "What these figures can tell about you")
 	b.until(`getComputedStyle(document.body).maxWidth !== "none"`) // its style sheet is there
-	b.clean()
 }
 
 func (b *tab) setAway(away bool) {

@@ -66,17 +66,17 @@ func recent(minutes int) time.Time {
 // overview serves n services that have run for two hours.
 func overview(n int) func(t *testing.T) http.Handler {
 	return func(t *testing.T) http.Handler {
-		a := newAct(t, n, "{epsilon: 400, per: 24h}", recent(120))
+		a := newAct(t, n, ample, recent(120))
 		a.play(0, 120)
-		return New(Config{Store: a.store, Streams: a.streams})
+		return a.handler()
 	}
 }
 
 // crowd serves six services in seven regions, five of which have few users: their figures are noise in some of the
 // services.
 func crowd(t *testing.T) http.Handler {
-	a := newAct(t, 6, "{epsilon: 400, per: 24h}", recent(120))
-	a.streams = parsed(t, regions(6, "{epsilon: 400, per: 24h}"))
+	a := newAct(t, 6, ample, recent(120))
+	a.streams = parsed(t, regions(6, ample))
 	a.change = func(window int, e *ledger.Entry) {
 		for g := range e.Groups {
 			if few := g >= 2; few && (e.Stream == "search-latency" || e.Stream == "login-time" ||
@@ -90,12 +90,12 @@ func crowd(t *testing.T) http.Handler {
 		}
 	}
 	a.play(0, 120)
-	return New(Config{Store: a.store, Streams: a.streams})
+	return a.handler()
 }
 
 // troubles serves a service with a gap, a window that lost input, an incident and groups with few users.
 func troubles(t *testing.T) http.Handler {
-	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(120))
+	a := newAct(t, 2, ample, recent(120))
 	slow := func(window int) bool { return window >= 88 && window < 97 }
 	a.change = func(window int, e *ledger.Entry) {
 		switch {
@@ -140,7 +140,7 @@ func troubles(t *testing.T) http.Handler {
 // mixed serves a service whose figures are all noise, one whose newest windows are withheld for two reasons, one whose
 // figures are rough at times, and one that has just begun. Another one has not published anything.
 func mixed(t *testing.T) http.Handler {
-	a := newAct(t, 5, "{epsilon: 400, per: 24h}", recent(120))
+	a := newAct(t, 5, ample, recent(120))
 	a.change = func(window int, e *ledger.Entry) {
 		for g := range e.Groups {
 			values := e.Groups[g].Values
@@ -169,11 +169,11 @@ func mixed(t *testing.T) http.Handler {
 			})
 		}
 	}
-	young := newAct(t, 5, "{epsilon: 400, per: 24h}", a.first)
+	young := newAct(t, 5, ample, a.first)
 	young.world, young.streams = a.world, young.streams[4:]
 	a.play(117, 120)
 	young.play(117, 120)
-	return New(Config{Store: a.store, Streams: parsed(t, services(6, "{epsilon: 400, per: 24h}"))})
+	return New(Config{Store: a.store, Streams: parsed(t, services(6, ample))})
 }
 
 // twoWatches are the watches of a service, in the streams file.
@@ -184,11 +184,15 @@ const twoWatches = `
     output: {topic: out}
 `
 
+// watchedServices is a streams file of n services, of which the first has two watches.
+func watchedServices(n int) string {
+	return strings.Replace(services(n, ample), "    output: {topic: out}\n", twoWatches, 1)
+}
+
 // alarms serves a service with two watches. One has fired twice, and waits now; the other fires.
 func alarms(t *testing.T) http.Handler {
-	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(120))
-	a.streams = parsed(t,
-		strings.Replace(services(2, "{epsilon: 400, per: 24h}"), "    output: {topic: out}\n", twoWatches, 1))
+	a := newAct(t, 2, ample, recent(120))
+	a.streams = parsed(t, watchedServices(2))
 	a.play(0, 120)
 	for window := range 120 {
 		for _, group := range []string{"eu", "us", "ap"} {
@@ -209,14 +213,14 @@ func alarms(t *testing.T) http.Handler {
 			a.watch("checkout-latency", group, "gone", window, "", since)
 		}
 	}
-	return New(Config{Store: a.store, Streams: a.streams})
+	return a.handler()
 }
 
 // steady serves a service in which a user counts in few windows, with a figure on change that can be paid for at nearly
 // all times.
 func steady(t *testing.T) http.Handler {
-	a := newAct(t, 2, "{epsilon: 400, per: 24h}", recent(120))
-	a.streams = parsed(t, strings.Replace(services(2, "{epsilon: 400, per: 24h}"), "    output: {topic: out}\n", `
+	a := newAct(t, 2, ample, recent(120))
+	a.streams = parsed(t, strings.Replace(services(2, ample), "    output: {topic: out}\n", `
       - {name: calm, statistic: median, epsilon: 0.1, publish: on_change, tolerance: 0.03, watch_epsilon: 0.05, at_most: 24}
     max_windows: {count: 8, per: 24h}
     output: {topic: out}
@@ -236,7 +240,7 @@ func steady(t *testing.T) http.Handler {
 			a.held("checkout-latency", group, "calm", window, math.Round(level), drawn, reason)
 		}
 	}
-	return New(Config{Store: a.store, Streams: a.streams})
+	return a.handler()
 }
 
 // spent serves a budget that is exhausted, one that will be, and one that lasts.
@@ -244,7 +248,7 @@ func spent(t *testing.T) http.Handler {
 	first := recent(120)
 	var store *Store
 	c := Config{}
-	for i, budget := range []string{"{epsilon: 12, per: 3h}", "{epsilon: 20, per: 24h}", "{epsilon: 400, per: 24h}"} {
+	for i, budget := range []string{"{epsilon: 12, per: 3h}", "{epsilon: 20, per: 24h}", ample} {
 		a := newAct(t, i+1, budget, first)
 		a.streams = a.streams[i:]
 		if store != nil {
@@ -282,7 +286,7 @@ var pictures = []picture{
 	{name: "overview-alarm", serve: alarms, view: "#/", ready: card},
 	{name: "detail-alarm", serve: alarms, view: "#/s/checkout-latency/eu", ready: table},
 	{name: "overview-change", serve: steady, view: "#/", ready: card,
-		do: func(b *tab) { b.run(chromedp.Click(`//button[text()="calm"]`, chromedp.BySearch)) }},
+		do: func(b *tab) { b.click("calm") }},
 	{name: "detail-change", serve: steady, view: "#/s/checkout-latency/eu", ready: table,
 		each: func(b *tab) { b.point(20.5 / 120) }},
 	{name: "detail-change-one", serve: steady, view: "#/s/checkout-latency/us/calm", ready: table},
@@ -302,7 +306,7 @@ var pictures = []picture{
 	{name: "detail-silent", serve: quiet, view: "#/s/checkout-latency/us", ready: table},
 	{name: "overview-mixed", serve: mixed, view: "#/", ready: card},
 	{name: "demo", serve: troubles, view: "#/demo", ready: `document.querySelector(".tried .value")`, do: func(b *tab) {
-		b.run(chromedp.Click(`//button[text()="Yes"]`, chromedp.BySearch))
+		b.click("Yes")
 	}},
 	{name: "detail-reasons", serve: mixed, view: "#/s/basket-size/eu/p50", ready: table},
 	{name: "disconnected", serve: overview(1), view: "#/", ready: card, away: true},
@@ -310,8 +314,8 @@ var pictures = []picture{
 		view:  "#/",
 		ready: `document.querySelector(".empty h2")`},
 	{name: "waiting", serve: func(t *testing.T) http.Handler {
-		a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(0))
-		return New(Config{Store: a.store, Streams: a.streams})
+		a := newAct(t, 1, ample, recent(0))
+		return a.handler()
 	}, view: "#/", ready: `document.querySelector(".card")`},
 	{name: "total", serve: hoursOf("useful"), view: "#/s/checkout-latency/eu/today", ready: counted},
 }

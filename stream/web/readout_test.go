@@ -10,8 +10,7 @@ import (
 
 // A detail has one large number with one error in its unit. Percentiles, ε and mechanisms stand behind a click.
 func TestDetailHasOneHeadline(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
-	a.play(0, 20)
+	a := played(t, 1, 20)
 	b := open(t, a, "#/s/checkout-latency/eu")
 	b.shows(".headline .unit", "ms")
 	var said, behind string
@@ -35,7 +34,7 @@ func TestDetailHasOneHeadline(t *testing.T) {
 		t.Errorf("a headline, values and captions look alike: %q", sizes)
 	}
 	// Another release, when it is asked for alone.
-	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu/users"`, nil))
+	b.goTo("#/s/checkout-latency/eu/users")
 	b.shows(".headline .unit", "users")
 }
 
@@ -62,5 +61,4 @@ func TestReadoutCutsNoRow(t *testing.T) {
 			t.Fatalf("the plot moves with the window: %v", tops)
 		}
 	}
-	b.clean()
 }

@@ -125,6 +125,19 @@ func newAct(t testing.TB, n int, budget string, first time.Time) *act {
 		first: first, noise: rand.New(rand.NewPCG(1, 2))}
 }
 
+// ample is a budget that pays every window.
+const ample = "{epsilon: 400, per: 24h}"
+
+// played is an act of n services with so many windows, the newest of which has just ended. changes change the windows.
+func played(t testing.TB, n, windows int, changes ...func(window int, e *ledger.Entry)) *act {
+	a := newAct(t, n, ample, recent(windows))
+	for _, change := range changes {
+		a.change = change
+	}
+	a.play(0, windows)
+	return a
+}
+
 // play publishes the windows from one number to another.
 func (a *act) play(from, to int) {
 	for window := from; window < to; window++ {

@@ -15,19 +15,14 @@ func TestShareIsInPercent(t *testing.T) {
 			`"value":17`, `"value":0.17`, `"low":0,"high":47`, `"low":0.15,"high":0.19`).
 			Replace(text("s", "", "late", i, "17")))
 	}
-	s := &restartable{T: t, handler: New(Config{Store: w.store})}
-	s.start()
-	b := browse(t, s.address)
-	b.run(chromedp.Navigate("http://" + s.address + "/"))
-	b.complete()
+	b := visit(t, w.handler(), "")
 	var card string
 	b.run(chromedp.Evaluate(`[".value", ".unit", ".error", ".most"].map((of) => document.querySelector(".card " + of).textContent).join(" ")`, &card))
 	want(t, "the card", card, "17 % ± 2.0 21")
-	b.run(chromedp.Evaluate(`location.hash = "#/s/s"`, nil))
+	b.goTo("#/s/s")
 	b.shows(".windows .number", "17 %")
 	b.shows(".headline", "17 %")
-	if exact := ask(t, s.handler, "/api/v1/releases/latest"); !strings.Contains(exact, `"value":0.17`) {
+	if exact := w.get("/api/v1/releases/latest").Body.String(); !strings.Contains(exact, `"value":0.17`) {
 		t.Errorf("the API has another number: %s", exact)
 	}
-	b.clean()
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"testing"
@@ -24,13 +23,10 @@ func TestSignals(t *testing.T) {
 	compared := map[string]bool{}
 	asked := func(query string) (ends []string) {
 		t.Helper()
-		var got struct {
+		got := answered[struct {
 			Signals []signal
 			Series  []course
-		}
-		if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/signals?"+query)), &got); err != nil {
-			t.Fatal(err)
-		}
+		}](t, h, "/api/v1/signals?"+query)
 		for _, one := range got.Signals {
 			if one.Group != "eu" || one.Release != "users" || one.Stream != "s" || one.Basis != "error_95" ||
 				one.Direction != "above" || one.Median != "1003" {

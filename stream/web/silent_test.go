@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/shopspring/decimal"
 
 	"github.com/louver/louver/stream/ledger"
@@ -63,14 +62,14 @@ func TestSilentStreamKeepsItsPast(t *testing.T) {
 	past := fmt.Sprintf(`((plot) => plot.start <= %d && plot.extras.silent === %d && plot.lines[0].figures.filter((f) => f.end <= %[2]d && f.quality === "useful").length >= 40)`,
 		begin.Add(-time.Duration(silent/4)*time.Minute).Unix(), begin.Unix())
 	b.until(past + `(document.querySelector(".card.silent .plot").plot)`)
-	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/us"`, nil))
+	b.goTo("#/s/checkout-latency/us")
 	b.showsAt(".pill.warn", said, begin)
 	b.until(past + `(document.querySelector(".plot.large").plot)`)
 	b.until(`[...document.querySelectorAll(".values li")].length === 4 && [...document.querySelectorAll(".values li")].every((e) => e.scrollWidth <= e.clientWidth)`)
 	b.showsAt(".headline .error", " at %s", begin) // the last value stays
-	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/us"`, nil))
+	b.goTo("#/s/search-latency/us")
 	b.showsAt(".pill.warn", said, a.end(windows-21))
-	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/eu"`, nil))
+	b.goTo("#/s/search-latency/eu")
 	b.shows(".pill.good", "normal")
 }
 

@@ -22,9 +22,8 @@ const (
 
 // The first figure comes before the rest is there, even with 60 streams that have a long past.
 func TestFirstFigureComesSoon(t *testing.T) {
-	a := newAct(t, 60, "{epsilon: 400, per: 24h}", recent(60))
-	a.play(0, 60)
-	s := &restartable{T: t, handler: New(Config{Store: a.store, Streams: a.streams})}
+	a := played(t, 60, 60)
+	s := &restartable{T: t, handler: a.handler()}
 	s.start()
 	b := browse(t, s.address)
 	var first, all, moved, worked float64
@@ -53,7 +52,6 @@ func TestFirstFigureComesSoon(t *testing.T) {
 	if moved > 0.02 {
 		t.Errorf("the layout moves by %.3f while the page loads; want nearly nothing", moved)
 	}
-	b.clean()
 }
 
 // threadTime reads how long the page's thread has worked, in seconds.
@@ -84,11 +82,7 @@ func TestRedrawIsFast(t *testing.T) {
 				`,"high":`, `,"were":`).Replace(text("s", "", fmt.Sprintf("q%02d", series), window, fmt.Sprint(value))))
 		}
 	}
-	s := &restartable{T: t, handler: New(Config{Store: w.store})}
-	s.start()
-	b := browse(t, s.address)
-	b.run(chromedp.Navigate("http://" + s.address + "/#/s/s?from=all"))
-	b.complete()
+	b := visit(t, w.handler(), "#/s/s?from=all")
 	b.until(`document.querySelectorAll(".plot.large").length === 50 && [...document.querySelectorAll(".plot.large")].every((host) => host.plot.lines[0].figures.length === 1000)`)
 	// cost is the processor time of the page's thread: other work on the machine does not count.
 	cost := func(what string) time.Duration {
@@ -111,5 +105,4 @@ func TestRedrawIsFast(t *testing.T) {
 	if redraw > busy*redrawWithin {
 		t.Errorf("a redraw takes %v", redraw)
 	}
-	b.clean()
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,16 +14,22 @@ import (
 	"github.com/louver/louver/stream/ledger"
 )
 
+// stated is what the API says one person can lose by n streams.
+func stated(t *testing.T, h http.Handler, query string, n int) []statement {
+	t.Helper()
+	got := answered[struct{ Streams []statement }](t, h, "/api/v1/statement"+query).Streams
+	if len(got) != n {
+		t.Fatalf("%d streams, want %d: %+v", len(got), n, got)
+	}
+	return got
+}
+
 func TestStatement(t *testing.T) {
 	streams := parsed(t, streamsFile)
 	w := newWorld(t, 1<<20)
 	h := served(w, streams, epoch)
-	var got struct{ Streams []statement }
-	if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/statement")), &got); err != nil || len(got.Streams) != 2 {
-		t.Fatal(err, got)
-	}
 	var sentences []string
-	for _, s := range got.Streams {
+	for _, s := range stated(t, h, "", 2) {
 		for _, l := range s.Losses {
 			sentences = append(sentences, fmt.Sprintf("%s %s %d: %s", s.Stream, l.Scope, l.Right, l.Sentence))
 		}
@@ -42,10 +47,7 @@ hopping event 51: One event puts its person into up to 4 windows. Together they 
 hopping day 100: In any 24 h one person loses at most ε 288, counting the windows that end in it. That is too much to hide whether that person is in any of them: somebody who knows all the others can nearly always tell.
 hopping budget 89: The windows that end in any 10m cost one person at most ε 2. Of 100 guesses whether that person is in any of them, at most 89 are right.
 hopping stretch 99: What one person does in any 10m falls into up to 25 windows, and counts up to twice in a window or period that also holds other things of that person. Together they cost at most ε 4.12. Of 100 guesses whether that person did any of it, at most 99 are right.`))
-	if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/statement?stream=hopping")), &got); err != nil ||
-		len(got.Streams) != 1 {
-		t.Error(err, got)
-	}
+	stated(t, h, "?stream=hopping", 1)
 	want(t, "facts", facts(streams[0]), "A window lasts 1m. Only events with kind = server count. One value of each person "+
 		"counts in a window, in at most 1 of 2 groups. Values count from 0 to 100.")
 	w.publish(0, text("foreign", "", "users", 1, "1"))
@@ -74,13 +76,8 @@ streams:
     output: {topic: out}
     budget: {epsilon: 0.8, per: 24h}
 `)
-	var got struct{ Streams []statement }
-	if err := json.Unmarshal([]byte(ask(t, served(newWorld(t, 1<<20), streams, epoch), "/api/v1/statement")),
-		&got); err != nil || len(got.Streams) != 1 {
-		t.Fatal(err, got)
-	}
 	said := map[string]string{}
-	for _, l := range got.Streams[0].Losses {
+	for _, l := range stated(t, served(newWorld(t, 1<<20), streams, epoch), "", 1)[0].Losses {
 		said[l.Scope], _, _ = strings.Cut(l.Sentence, " Of 100")
 	}
 	for scope, sentence := range map[string]string{
@@ -117,13 +114,8 @@ streams:
     output: {topic: out}
     budget: web
 `)
-	var got struct{ Streams []statement }
-	h := served(newWorld(t, 1<<20), streams, epoch)
-	if err := json.Unmarshal([]byte(ask(t, h, "/api/v1/statement")), &got); err != nil || len(got.Streams) != 1 {
-		t.Fatal(err, got)
-	}
 	var said []string
-	for _, l := range got.Streams[0].Losses {
+	for _, l := range stated(t, served(newWorld(t, 1<<20), streams, epoch), "", 1)[0].Losses {
 		if l.Scope == "discovery" {
 			said = append(said, fmt.Sprintf("%s ε %v δ %v: %s", *l.Per, l.Epsilon, l.Delta, l.Sentence))
 		}
@@ -161,13 +153,8 @@ streams:
 		return parsed(t, strings.NewReplacer(append(replacements, "EPSILON", "0.1", "DELTA", "")...).Replace(text))
 	}
 	said := func(w *world, streams []*config.Stream) map[string]loss {
-		var got struct{ Streams []statement }
-		if err := json.Unmarshal([]byte(ask(t, served(w, streams, epoch), "/api/v1/statement?stream=cheap")),
-			&got); err != nil || len(got.Streams) != 1 {
-			t.Fatal(err, got)
-		}
 		all := map[string]loss{}
-		for _, l := range got.Streams[0].Losses {
+		for _, l := range stated(t, served(w, streams, epoch), "?stream=cheap", 1)[0].Losses {
 			l.Sentence, _, _ = strings.Cut(l.Sentence, " Of 100")
 			l.Sentence, _, _ = strings.Cut(l.Sentence, " That is too")
 			all[l.Scope] = l
@@ -240,7 +227,7 @@ streams:
 // Who asks for HTML gets the same in plain words. Programs get JSON, as before, and nothing of a file is taken for
 // HTML.
 func TestStatementForPeople(t *testing.T) {
-	streams := parsed(t, strings.Replace(services(1, "{epsilon: 400, per: 24h}"), "time to confirm an order",
+	streams := parsed(t, strings.Replace(services(1, ample), "time to confirm an order",
 		"time <b>to</b> pay", 1))
 	h := New(Config{Store: newWorld(t, 1).store, Streams: streams})
 	get := func(accept string) (contentType, body string) {
@@ -275,7 +262,7 @@ func TestStatementForPeople(t *testing.T) {
 // In sentences a loss has four digits, rounded up because it is a bound. The fields have all of them.
 func TestStatementSaysFourDigits(t *testing.T) {
 	h := New(Config{Store: newWorld(t, 1<<20).store, Streams: parsed(t, strings.Replace(
-		services(1, "{epsilon: 400, per: 24h}"), "epsilon: 0.05", "epsilon: 0.0512345", 1))})
+		services(1, ample), "epsilon: 0.05", "epsilon: 0.0512345", 1))})
 	exact := ask(t, h, "/api/v1/statement")
 	if !strings.Contains(exact, `"epsilon":0.1512345`) {
 		t.Error("the fields have lost digits: ", exact)

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/shopspring/decimal"
 
@@ -11,15 +13,13 @@ import (
 
 // climbs serves a service whose first region is three times as slow in some of its windows.
 func climbs(t *testing.T, windows int, slow func(window int) bool) *act {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(windows))
-	a.change = func(window int, e *ledger.Entry) {
+	a := played(t, 1, windows, func(window int, e *ledger.Entry) {
 		if v := &e.Groups[0].Values[0]; slow(window) {
 			for _, d := range []*decimal.Decimal{v.Value, &v.Smoothed.Value, v.Band.Low, v.Band.High} {
 				*d = d.Mul(decimal.NewFromInt(3))
 			}
 		}
-	}
-	a.play(0, windows)
+	})
 	return a
 }
 
@@ -40,16 +40,16 @@ func TestStateInAReadersWords(t *testing.T) {
 	var words []string
 	b.run(chromedp.Evaluate(`document.querySelector("main").innerText.match(/on time|useful|rough|only noise|◆(?! From here on)/g) ?? []`, &words))
 	want(t, "words of the record", words, []string{})
-	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
+	b.goTo("#/s/checkout-latency/eu")
 	b.showsAt(".pill.warn", "p50 "+said, a.end(29))
 	b.showsAt(".headline .said", said, a.end(29))
-	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/us"`, nil))
+	b.goTo("#/s/checkout-latency/us")
 	b.shows(".pill.good", "normal")
 
 	// It returns: three windows later nothing is said of it any more.
 	back = true
 	a.play(windows, windows+3)
-	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil))
+	b.goTo("#/")
 	b.until(`document.querySelectorAll(".card.normal").length === 3`)
 	b.shows("#state", "nothing needs a look")
 }
@@ -70,17 +70,19 @@ func TestYoungStreamIsNotCalledNormal(t *testing.T) {
 }
 
 // What was readable stays in sight when the newest windows are noise: the group keeps its card, with its last value and
-// when that was.
+// when that was. No card cuts that short, however narrow it is.
 func TestNoiseKeepsItsPast(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
-	a.change = func(window int, e *ledger.Entry) {
+	a := played(t, 9, 30, func(window int, e *ledger.Entry) {
 		if window >= 20 {
 			e.Groups[0].Values[0].Quality, e.Groups[1].Values[0].Quality = "noise", "noise"
 		}
-	}
-	a.play(0, 30)
+	})
 	b := open(t, a, "#/")
-	b.until(`document.querySelectorAll(".card:not([hidden])").length === 3 && document.querySelectorAll(".card.few").length === 2`)
+	b.until(`document.querySelectorAll(".card:not([hidden])").length === 27 && document.querySelectorAll(".card.few").length === 18`)
 	b.shows(".card.few .value", "too few users to say")
 	b.showsAt(".card.few .error", " at %s", a.end(19))
+	for _, width := range []int64{360, 700, 1280, 1920} {
+		b.run(emulation.SetDeviceMetricsOverride(width, 800, 1, false), twoFrames)
+		want(t, fmt.Sprint("cards that are cut at ", width), b.cut(".card.few .figure"), 0)
+	}
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,14 +14,11 @@ func TestStreams(t *testing.T) {
 	w := newWorld(t, 1<<20)
 	now := epoch.Add(90 * time.Second)
 	get := func() (all []streamInfo) {
-		var got struct {
+		got := answered[struct {
 			Streams []streamInfo
 			Reading Reading
-		}
-		if err := json.Unmarshal([]byte(ask(t, served(w, streams, now), "/api/v1/streams")), &got); err != nil ||
-			!got.Reading.OK {
-			t.Fatal(err, got.Reading)
-		}
+		}](t, served(w, streams, now), "/api/v1/streams")
+		want(t, "reading", got.Reading.OK, true)
 		return got.Streams
 	}
 	s := get()[0]
@@ -54,12 +50,8 @@ func TestStreams(t *testing.T) {
 // A topic that falls silent: the stream and its groups say since when, from the released counts alone.
 func TestSilentStreams(t *testing.T) {
 	w := newWorld(t, 1<<20)
-	get := func() (s streamInfo) {
-		var got struct{ Streams []streamInfo }
-		if err := json.Unmarshal([]byte(ask(t, served(w, nil, epoch), "/api/v1/streams")), &got); err != nil {
-			t.Fatal(err)
-		}
-		return got.Streams[0]
+	get := func() streamInfo {
+		return answered[struct{ Streams []streamInfo }](t, served(w, nil, epoch), "/api/v1/streams").Streams[0]
 	}
 	for i := range 9 {
 		eu, us := "400", "900"
@@ -98,10 +90,7 @@ func TestAllGroupsTogetherAreTheLast(t *testing.T) {
 		"statistic: quantiles, p: [0.9, 0.99]", "statistic: histogram, buckets: [10, 50]").Replace(streamsFile))
 	w := newWorld(t, 1<<20)
 	groups := func() (all []string) {
-		var got struct{ Streams []streamInfo }
-		if err := json.Unmarshal([]byte(ask(t, served(w, streams, epoch), "/api/v1/streams")), &got); err != nil {
-			t.Fatal(err)
-		}
+		got := answered[struct{ Streams []streamInfo }](t, served(w, streams, epoch), "/api/v1/streams")
 		for _, s := range got.Streams {
 			all = append(all, fmt.Sprint(s.Stream, s.Groups, s.Together))
 		}
@@ -123,11 +112,7 @@ func TestCardOfAllGroupsInBrowser(t *testing.T) {
 		w.publish(0, text("s", group, "slow", 5, "400"))
 		w.publish(0, text("s", group, "users", 5, "500"))
 	}
-	s := &restartable{T: t, handler: New(Config{Store: w.store})}
-	s.start()
-	b := browse(t, s.address)
-	b.run(chromedp.Navigate("http://" + s.address + "/"))
-	b.complete()
+	b := visit(t, w.handler(), "")
 	const cards = `[...document.querySelectorAll(".card .group")].map((e) => e.textContent).join() === %q`
 	b.until(fmt.Sprintf(cards, "eu,us,all"))
 	b.run(chromedp.Click(".choice button:last-child"))
@@ -144,11 +129,7 @@ func TestAllTogetherIsNoGroupInBrowser(t *testing.T) {
 	for _, group := range []string{"eu", "us"} {
 		w.publish(0, noise(text("s", group, "slow", 5, "400")))
 	}
-	s := &restartable{T: t, handler: New(Config{Store: w.store})}
-	s.start()
-	b := browse(t, s.address)
-	b.run(chromedp.Navigate("http://" + s.address + "/"))
-	b.complete()
+	b := visit(t, w.handler(), "")
 	b.shows("#state", "2 of 2 groups: too few users to say")
 	b.shows(".fold", "2 of 2 groups: too few users to say")
 	b.until(`document.querySelector(".fold").textContent.endsWith("eu, us, all")`)

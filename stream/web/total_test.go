@@ -1,7 +1,7 @@
 package web
 
 import (
-	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -29,14 +29,8 @@ func TestBudgetOfTotals(t *testing.T) {
 			w.watched(books, s, end.Add(-s.Window.Size), end, nil)
 		}
 		now := epoch.Add(time.Duration(minutes)*time.Minute + 10*time.Second)
-		var b strings.Builder
-		if err := json.NewEncoder(&b).Encode(ledger.NewReport(books, now)); err != nil {
-			t.Fatal(err)
-		}
-		if got := ask(t, served(w, streams, now), "/api/v1/budget"); got != b.String() ||
-			!strings.Contains(got, `"watch":"today"`) {
-			t.Errorf("after %d minutes:\n%s\nwant\n%s", minutes, got, &b)
-		}
+		want(t, "totals", ledger.NewReport(books, now).Watches[0].Watch, "today")
+		asTheLedger(t, fmt.Sprint("after minutes: ", minutes), w, streams, books, now)
 		if said := ask(t, served(w, streams, now), "/api/v1/statement?stream="+s.Name); !strings.Contains(said,
 			"Running total today costs one person ε 0.5 in each hour, over all windows together.") {
 			t.Errorf("%s", said)
@@ -55,8 +49,8 @@ func hoursOf(quality string) func(t *testing.T) http.Handler {
 }
 
 func twoHours(t *testing.T, quality string) http.Handler {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(120))
-	before, after, _ := strings.Cut(services(1, "{epsilon: 400, per: 24h}"), "    releases:\n")
+	a := newAct(t, 1, ample, recent(120))
+	before, after, _ := strings.Cut(services(1, ample), "    releases:\n")
 	_, after, _ = strings.Cut(after, "    output:")
 	a.streams = parsed(t, before+"    releases: [{name: today, statistic: count, since: hour, epsilon: 0.5}]\n"+
 		"    output:"+after)
@@ -70,7 +64,7 @@ func twoHours(t *testing.T, quality string) http.Handler {
 			r["since"], r["final"] = a.end(window/60*60-1), window%60 == 59
 		})
 	}
-	return New(Config{Store: a.store, Streams: a.streams})
+	return a.handler()
 }
 
 // Each period of a total is a line of its own: nothing falls from the last value of one to the first of the next.
@@ -78,7 +72,6 @@ func TestPeriodsOfTotalsInBrowser(t *testing.T) {
 	const view, plot = "#/s/checkout-latency/eu/today", `document.querySelector(".plot.counts").plot.redraw();`
 	t.Run("solid", func(t *testing.T) {
 		b, _ := picture{serve: hoursOf("useful"), view: view, ready: counted}.open(t)
-		t.Cleanup(b.clean)
 		var drew struct{ Flat, Upright int }
 		b.run(chromedp.Evaluate(`(() => {
 			const { rect } = Path2D.prototype;
@@ -93,7 +86,6 @@ func TestPeriodsOfTotalsInBrowser(t *testing.T) {
 	})
 	t.Run("dashed", func(t *testing.T) {
 		b, _ := picture{serve: hoursOf("rough"), view: view, ready: counted}.open(t)
-		t.Cleanup(b.clean)
 		var drew struct{ MoveTo, LineTo int }
 		b.run(chromedp.Evaluate(`(() => {
 			window.drew = { moveTo: 0, lineTo: 0 };
@@ -113,7 +105,6 @@ func TestPeriodsOfTotalsInBrowser(t *testing.T) {
 // midnight. A month before is the same day of the month.
 func TestLocalTimesOfTotalsInBrowser(t *testing.T) {
 	b, _ := picture{serve: hoursOf("useful"), view: "#/s/checkout-latency/eu/today", ready: counted}.open(t)
-	t.Cleanup(b.clean)
 	const day, week, month = "{seconds: 86400}", "{seconds: 604800}", "{months: 1}"
 	for _, c := range []struct{ zone, at, step, want string }{
 		{"UTC", "2026-11-20T08:15:00Z", day, "2026-11-19T08:15:00Z"},
@@ -147,7 +138,6 @@ func TestLocalTimesOfTotalsInBrowser(t *testing.T) {
 // it was by then. An instance that began within its period is compared with nothing.
 func TestPeriodsBeforeInBrowser(t *testing.T) {
 	b, _ := picture{serve: hoursOf("useful"), view: "#/s/checkout-latency/eu/today", ready: counted}.open(t)
-	t.Cleanup(b.clean)
 	var before struct {
 		Name  string
 		Steps [][]any

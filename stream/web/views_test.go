@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -18,13 +19,24 @@ import (
 // open shows a view of a page and waits for all figures.
 func open(t *testing.T, a *act, view string) *tab {
 	t.Helper()
-	s := &restartable{T: t, handler: New(Config{Store: a.store, Streams: a.streams})}
+	return visit(t, a.handler(), view)
+}
+
+// visit does the same for the page of a server.
+func visit(t *testing.T, h http.Handler, view string) *tab {
+	t.Helper()
+	s := &restartable{T: t, handler: h}
 	s.start()
 	b := browse(t, s.address)
 	b.run(chromedp.Navigate("http://" + s.address + "/" + view))
 	b.complete()
-	t.Cleanup(b.clean)
 	return b
+}
+
+// goTo goes to another view.
+func (b *tab) goTo(view string) {
+	b.Helper()
+	b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q", view), nil))
 }
 
 // clean fails the test if the page did what it must not.
@@ -42,10 +54,18 @@ func (b *tab) key(name string, shift bool) {
 	b.run(chromedp.Evaluate(fmt.Sprintf(`document.activeElement.blur(); document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, shiftKey: %t, bubbles: true }))`, name, shift), nil))
 }
 
+// click clicks on the button with a text.
+func (b *tab) click(text string) {
+	b.Helper()
+	b.run(chromedp.Click(fmt.Sprintf("//button[text()=%q]", text), chromedp.BySearch))
+}
+
 // drawn is JavaScript that notes what a plot puts on its canvas: how many arcs, how thick its lines are, and what
 // fades. A busy page may draw twice, so fades are counted from when the canvas was cleared.
 const drawn = `(() => {
-	window.arcs = 0; window.thick = new Set(); window.pieces = window.fades = 0;
+	window.arcs = window.pieces = window.fades = 0; window.thick = new Set();
+	if (window.noted) return;
+	window.noted = true;
 	const { arc, clearRect, createLinearGradient } = CanvasRenderingContext2D.prototype, { rect } = Path2D.prototype;
 	CanvasRenderingContext2D.prototype.arc = function (...at) { window.arcs++; return arc.apply(this, at); };
 	CanvasRenderingContext2D.prototype.clearRect = function (...at) { window.pieces = window.fades = 0; return clearRect.apply(this, at); };
@@ -53,94 +73,84 @@ const drawn = `(() => {
 	Path2D.prototype.rect = function (...at) { window.pieces++; window.thick.add(Math.round(10 * at[3]) / 10); return rect.apply(this, at); };
 })()`
 
-// Modes are dots and no line. Other figures have a line and no dots.
-func TestModesAreDots(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
-	a.play(0, 30)
-	b := open(t, a, "#/s/checkout-latency/eu")
-	lines := func(release string) (values int) {
-		b.run(chromedp.Evaluate(fmt.Sprintf(`location.hash = "#/s/checkout-latency/eu/%s"`, release), nil))
-		b.until(fmt.Sprintf(`document.querySelector(".plot.large").plot.lines.map((line) => line.name).join() === %q`,
-			release))
-		b.run(twoFrames, chromedp.Evaluate(drawn, nil),
-			chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil), twoFrames,
-			chromedp.Evaluate(`window.arcs`, &values))
-		return values
-	}
-	if n := lines("top"); n < 30 {
-		t.Errorf("%d dots of 30 modes", n)
-	}
-	if n := lines("p50"); n != 0 {
-		t.Errorf("%d dots of a median", n)
-	}
+// draws draws a plot anew, and returns what it put on its canvas.
+func (b *tab) draws() (d struct {
+	Arcs, Pieces, Fades int
+	Thick               bool
+}) {
+	b.Helper()
+	b.run(twoFrames, chromedp.Evaluate(drawn, nil),
+		chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil), twoFrames,
+		chromedp.Evaluate(`({ arcs, pieces, fades, thick: thick.has(4) })`, &d))
+	return d
 }
 
-// Noise has no line but fog, one for all its windows: it does not follow the values. Each window of a
-// line has a piece.
-func TestNoiseHasNoLine(t *testing.T) {
-	for quality, want := range map[string]string{"useful": "all windows, 0 fades", "noise": "not all windows, 1 fades"} {
-		a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
-		a.change = func(window int, e *ledger.Entry) {
-			if v := &e.Groups[0].Values[0]; window >= 10 {
-				v.Quality = quality
-			}
+// written are the words that are painted when something is drawn anew.
+func (b *tab) written(redraw string) (said []string) {
+	b.Helper()
+	b.run(chromedp.Evaluate(`(async () => {
+		const said = [], { fillText } = CanvasRenderingContext2D.prototype;
+		CanvasRenderingContext2D.prototype.fillText = function (text, ...at) { said.push(text); return fillText.call(this, text, ...at); };
+		`+redraw+`;
+		await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+		CanvasRenderingContext2D.prototype.fillText = fillText;
+		return said;
+	})()`, &said, awaited))
+	return said
+}
+
+// Modes are dots and no line. Other figures have no dots, and a piece of a line for each window. Noise has no line but
+// fog, one for all its windows: it does not follow the values. The smoothed line is thicker than the values, comes on
+// request, and is part of the address. Without smoothed values nobody is asked.
+func TestLinesDotsAndFog(t *testing.T) {
+	a := played(t, 1, 30, func(window int, e *ledger.Entry) {
+		if window >= 10 {
+			e.Groups[1].Values[0].Quality = "noise"
 		}
-		a.play(0, 30)
-		b := open(t, a, "#/s/checkout-latency/eu/p50")
-		var got string
-		b.run(chromedp.Evaluate(drawn, nil),
-			chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil),
-			twoFrames,
-			chromedp.Evaluate("`${window.pieces < 30 ? 'not ' : ''}all windows, ${window.fades} fades`", &got))
-		if got != want {
-			t.Errorf("%s: %s; want %s", quality, got, want)
-		}
+	})
+	b := open(t, a, "#/s/checkout-latency/eu/top")
+	shows := func(view, release string) {
+		b.goTo("#/s/checkout-latency/" + view + "/" + release)
+		b.until(fmt.Sprintf(`document.querySelector("h1").textContent.endsWith(%q) && document.querySelector(".plot.large").plot.lines.map((line) => line.name).join() === %q`,
+			view, release))
 	}
+	if d := b.draws(); d.Arcs < 30 {
+		t.Errorf("%+v of 30 modes", d)
+	}
+	shows("us", "p50")
+	if d := b.draws(); d.Pieces >= 30 || d.Fades != 1 {
+		t.Errorf("%+v of 10 medians and 20 that are noise", d)
+	}
+	shows("eu", "p50")
+	if d := b.draws(); d.Arcs != 0 || d.Pieces < 30 || d.Fades != 0 || d.Thick {
+		t.Errorf("%+v of 30 medians", d)
+	}
+	b.run(chromedp.Click(`//a[text()="smoothed"]`, chromedp.BySearch))
+	b.until(`location.hash.includes("smoothed=1") && document.querySelector(".plot.large").plot.extras.smoothed`)
+	if d := b.draws(); !d.Thick {
+		t.Errorf("%+v with smoothed values", d)
+	}
+	b.goTo("#/s/checkout-latency/eu/users")
+	b.until(`[...document.querySelectorAll(".bar a")].find((e) => e.textContent === "smoothed").hidden`)
 }
 
 // Where a figure is noise the words are large, and beside them stands what would help; the value is in the title.
 func TestNoiseSaysWhatHelps(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(5))
-	a.change = func(_ int, e *ledger.Entry) {
+	a := played(t, 1, 5, func(_ int, e *ledger.Entry) {
 		e.Groups[0].Values[0].Quality, e.Groups[0].Users = "noise", new(int64(200))
 		e.Groups[1].Values[0].Quality, e.Groups[1].Users = "noise", new(int64(200))
-	}
-	a.play(0, 5)
+	})
 	b := open(t, a, "#/")
 	b.shows(".fold", "2 of 3 groups: too few users to say (about 880 users would do): eu, us")
-	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu"`, nil))
+	b.goTo("#/s/checkout-latency/eu")
 	b.shows(".readout .noise .number", "too few users to say")
 	b.shows(".readout .noise .error", "about 880 users would do")
 	b.until(`/ms, exactly/.test(document.querySelector(".readout .noise .number").title)`)
 }
 
-// The smoothed line is thicker than the values, comes on request, and is part of the address. Without smoothed values
-// nobody is asked.
-func TestSmoothedLine(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
-	a.play(0, 30)
-	b := open(t, a, "#/s/checkout-latency/eu/p50")
-	thick := func() (has bool) {
-		b.run(chromedp.Evaluate(drawn, nil),
-			chromedp.Evaluate(`document.querySelector(".plot.large").plot.redraw()`, nil),
-			twoFrames,
-			chromedp.Evaluate(`window.thick.has(4)`, &has))
-		return has
-	}
-	before := thick()
-	b.run(chromedp.Click(`//a[text()="smoothed"]`, chromedp.BySearch))
-	b.until(`location.hash.includes("smoothed=1") && document.querySelector(".plot.large").plot.extras.smoothed`)
-	if after := thick(); before || !after {
-		t.Errorf("thick lines without smoothed values: %t, with them: %t", before, after)
-	}
-	b.run(chromedp.Evaluate(`location.hash = "#/s/checkout-latency/eu/users"`, nil))
-	b.until(`[...document.querySelectorAll(".bar a")].find((e) => e.textContent === "smoothed").hidden`)
-}
-
 // A gap says why it is there, to the mouse and to the keyboard.
 func TestGapSaysWhy(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
-	a.change = func(window int, e *ledger.Entry) {
+	a := played(t, 1, 20, func(window int, e *ledger.Entry) {
 		switch window {
 		case 10:
 			for g := range e.Groups {
@@ -150,8 +160,7 @@ func TestGapSaysWhy(t *testing.T) {
 		case 18:
 			e.Incomplete = true
 		}
-	}
-	a.play(0, 20)
+	})
 	b := open(t, a, "#/s/checkout-latency/eu?from=all")
 	b.until(`document.querySelector(".plot.large").plot.start > 0 && document.querySelectorAll(".windows tbody tr").length === 20`)
 	b.point(10.5 / 20)
@@ -166,13 +175,11 @@ func TestGapSaysWhy(t *testing.T) {
 // A figure that differs from those before it by more than noise and the usual variation explain has a mark in the plot,
 // and words and a sentence for the mouse and the keyboard. A legend says what the mark means.
 func TestSignalIsMarked(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
-	a.change = func(window int, e *ledger.Entry) {
+	a := played(t, 1, 20, func(window int, e *ledger.Entry) {
 		if window == 19 {
 			countedAs(e, 0, 8000)
 		}
-	}
-	a.play(0, 20)
+	})
 	b := open(t, a, "#/s/checkout-latency/eu/users")
 	const says = "by more than noise and the usual variation explain."
 	b.until(fmt.Sprintf(`document.querySelector(".windows .signal")?.title.endsWith(%q) && document.querySelectorAll(".windows .signal").length === 1`, says))
@@ -180,7 +187,8 @@ func TestSignalIsMarked(t *testing.T) {
 	b.shows(".legend", "◆ From here on figures are higher or lower than the median of the hour before")
 	b.key("End", false)
 	b.shows(".plot .tip", "8,000 users is above ")
-	b.run(chromedp.Evaluate(`location.hash = "#/"`, nil), chromedp.Click(`//button[text()="users"]`, chromedp.BySearch))
+	b.goTo("#/")
+	b.click("users")
 	b.until(fmt.Sprintf(`document.querySelector(".card.changed .said").title.endsWith(%q)`, says))
 	b.showsAt(".card.changed .said", "↑ higher since %s", a.end(18))
 	b.shows(".legend", "◆ From here on")
@@ -188,11 +196,10 @@ func TestSignalIsMarked(t *testing.T) {
 
 // Two ranges are compared by dragging, with the button or with Shift, and by the keyboard.
 func TestCompareRangesInBrowser(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
-	a.play(0, 20)
+	a := played(t, 1, 20)
 	b := open(t, a, "#/s/checkout-latency/eu/users?from=all")
 	b.until(`document.querySelectorAll(".windows tbody tr").length === 20`)
-	b.run(chromedp.Click(`//button[text()="compare ranges"]`, chromedp.BySearch))
+	b.click("compare ranges")
 	b.drag(".plot.counts", 0.01, 0.24)
 	b.shows(".comparison p", "(5 windows)")
 	b.drag(".plot.counts", 0.51, 0.99)
@@ -208,7 +215,7 @@ func TestCompareRangesInBrowser(t *testing.T) {
 	if b.run(chromedp.Text(".comparison", &after)); before != after {
 		t.Errorf("before a reload:\n%s\nafter:\n%s", before, after)
 	}
-	b.run(chromedp.Click(`//button[text()="compare ranges"]`, chromedp.BySearch))
+	b.click("compare ranges")
 	b.run(chromedp.KeyEvent("\x1b"))
 	b.until(
 		`document.querySelector(".comparison").hidden && document.querySelector(".bar button").ariaPressed === "false"`)
@@ -228,8 +235,7 @@ func TestCompareRangesInBrowser(t *testing.T) {
 
 // The keys put the cursor on a window. A mouse that rests does not take it away when the plot moves away below it.
 func TestRestingMouseLeavesTheCursor(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
-	a.play(0, 20)
+	a := played(t, 1, 20)
 	b := open(t, a, "#/s/checkout-latency/eu/users?from=all")
 	b.until(`document.querySelectorAll(".windows tbody tr").length === 20`)
 	x, y := b.place(".plot.counts", 0.13)
@@ -256,10 +262,8 @@ func TestRestingMouseLeavesTheCursor(t *testing.T) {
 
 // The header has as many lines whatever it says of how long ago the newest window was, so that nothing below it moves.
 func TestHeaderKeepsItsHeight(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
-	a.play(0, 20)
+	a := played(t, 1, 20)
 	b := open(t, a, "#/")
-	b.complete()
 	b.until(`document.querySelector("#state .ago") !== null`)
 	var moved []string
 	b.run(chromedp.Evaluate(`(() => {
@@ -281,11 +285,10 @@ func TestHeaderKeepsItsHeight(t *testing.T) {
 
 // On a phone fingers drag ranges while they are compared.
 func TestFingersCompareRanges(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(20))
-	a.play(0, 20)
+	a := played(t, 1, 20)
 	b := open(t, a, "#/s/checkout-latency/eu/users?from=all")
 	b.run(emulation.SetDeviceMetricsOverride(360, 740, 1, true), emulation.SetTouchEmulationEnabled(true), twoFrames)
-	b.run(chromedp.Click(`//button[text()="compare ranges"]`, chromedp.BySearch))
+	b.click("compare ranges")
 	for _, part := range [][2]float64{{0.01, 0.24}, {0.51, 0.99}} {
 		from, y := b.place(".plot.counts", part[0])
 		to, _ := b.place(".plot.counts", part[1])
@@ -307,8 +310,8 @@ func TestFingersCompareRanges(t *testing.T) {
 // stream comes first, whose alarm it is stands there, and nothing is said of watches that are not armed again.
 func TestWatchFires(t *testing.T) {
 	first := recent(20)
-	a := newAct(t, 2, "{epsilon: 400, per: 24h}", first)
-	checkout, search, _ := strings.Cut(services(2, "{epsilon: 400, per: 24h}"), "  - name: search-latency")
+	a := newAct(t, 2, ample, first)
+	checkout, search, _ := strings.Cut(services(2, ample), "  - name: search-latency")
 	a.streams = parsed(t, checkout+"  - name: search-latency"+strings.NewReplacer("    output: {topic: out}\n", twoWatches,
 		"value: v,", "value: v, where: {kind: server},").Replace(search))
 	a.play(0, 18)
@@ -336,26 +339,26 @@ func TestWatchFires(t *testing.T) {
 	b.showsAt(".stream:first-child .pill.bad", "alarm: fire in us "+what, fired, again)
 	b.showsAt(".card .alarm", "alarm: fire "+what, fired, again)
 	b.until(`![...document.querySelectorAll(".choice button")].some((e) => e.textContent === "fire")`)
-	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/us"`, nil))
+	b.goTo("#/s/search-latency/us")
 	b.shows(".readout .fires", "fires")
 	b.shows(".detail .about", " ms · only events with kind = server")
 	b.shows(".head .pill.bad", "alarm: fire fired ")
 	b.until(`document.querySelector(".plot.watches canvas") && document.querySelector(".plot.watches").plot.lines[0].name === "fire"`)
 	b.until(`!document.querySelector(".plot.large").plot.lines.some((line) => line.name === "fire")`)
-	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/eu"`, nil))
+	b.goTo("#/s/search-latency/eu")
 	b.shows(".head .pill.warn", "alarm of another group: fire in us fired ")
 	a.play(18, 20)
 	says(18)
 	says(19)
 	b.shows(".windows td", "not armed again yet")
-	b.run(chromedp.Evaluate(`location.hash = "#/s/search-latency/us"`, nil))
+	b.goTo("#/s/search-latency/us")
 	b.shows(".readout .fires", "waits") // red stays red until the watch is armed again
 	b.shows(".head .pill.bad", "alarm: fire fired ")
 }
 
 // What somebody has unfolded in the budget view stays so when figures come.
 func TestUnfoldedStaysSo(t *testing.T) {
-	a := newAct(t, 1, "{epsilon: 400, per: 24h}", recent(30))
+	a := newAct(t, 1, ample, recent(30))
 	a.play(0, 29)
 	b := open(t, a, "#/budget")
 	b.shows(".amounts", "one person can have lost ε 4.35")
@@ -382,7 +385,7 @@ func TestTableKeepsTheWindowInSight(t *testing.T) {
 
 // Values have the digits that their error allows, before and behind the point, and errors are rounded up.
 func TestFiguresAreRounded(t *testing.T) {
-	b := open(t, newAct(t, 1, "{epsilon: 400, per: 24h}", recent(3)), "#/")
+	b := open(t, newAct(t, 1, ample, recent(3)), "#/")
 	var got []string
 	b.run(chromedp.Evaluate(`import("./format.js").then(({ rounded, roundedUp }) => [
 		rounded(23.73795, 1.298), roundedUp(1.298), rounded(23.73795, 0.5), rounded(0.004321, 0.0004), roundedUp(0.0412),
@@ -393,7 +396,7 @@ func TestFiguresAreRounded(t *testing.T) {
 
 // The page shows the band of a record, with the numbers that louver watch prints: only its minus is longer.
 func TestPageShowsTheBand(t *testing.T) {
-	b := open(t, newAct(t, 1, "{epsilon: 400, per: 24h}", recent(3)), "#/")
+	b := open(t, newAct(t, 1, ample, recent(3)), "#/")
 	for _, c := range recordtest.AllBanded(t) {
 		var got [3]string
 		b.run(chromedp.Evaluate(`Promise.all([import("./format.js"), import("./figures.js")]).then(([{ errorText, figureText }, { Figures }]) => {

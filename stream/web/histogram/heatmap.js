@@ -28,6 +28,7 @@ export class Heatmap {
 
   constructor() {
     this.element.style.margin = "12px 0";
+    new ResizeObserver(() => this.redraw()).observe(this.element);
     this.#map.addEventListener("click", (event) => this.#open(this.#at(event)));
     this.#map.addEventListener("mousemove", (event) => this.#tell(this.#at(event)));
     this.#map.addEventListener("mouseleave", () => this.#tell(null));
