@@ -23,6 +23,7 @@ import (
 
 // audience is a display that keeps the windows, and ends the demo when it has seen enough.
 type audience struct {
+	unseen
 	t      *testing.T
 	enough func([]picture) bool
 	end    context.CancelFunc
@@ -32,11 +33,6 @@ type audience struct {
 	address  string
 	metrics  string
 }
-
-func (a *audience) say(string) {}
-func (a *audience) over()      {}
-
-func (a *audience) kafka(string) {}
 
 func (a *audience) listening(addresses []string) {
 	a.mu.Lock()
@@ -56,9 +52,15 @@ func (a *audience) show(p picture) {
 	}
 }
 
-func (a *audience) run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+// anywhere is an address with a free port.
+const anywhere = "127.0.0.1:0"
+
+// command is a demo that serves its page and its metrics at these addresses.
+func command(page, metrics string) *Command {
+	return &Command{HTTPSettings: cli.HTTPSettings{HTTPAddr: page},
+		MetricsSettings: cli.MetricsSettings{MetricsAddr: metrics},
+		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes,
+			CheckpointEvery: 1000}}
 }
 
 // watch runs a demo until the audience has seen enough, at most five minutes.
@@ -67,10 +69,7 @@ func watch(t *testing.T, s scene, enough func([]picture) bool) *audience {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	a := &audience{t: t, enough: enough, end: cancel}
-	c := &Command{MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"},
-		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes,
-			CheckpointEvery: 1000}}
-	if err := c.play(ctx, "", s, a, zap.NewNop()); err != nil && ctx.Err() == nil {
+	if err := command("", anywhere).play(ctx, "", s, a, zap.NewNop()); err != nil && ctx.Err() == nil {
 		t.Fatal(err)
 	}
 	a.mu.Lock()
@@ -187,11 +186,7 @@ func TestDemoTellsItsOwnTime(t *testing.T) {
 	s, display := brief(), unseen{make(chan []string, 1)}
 	s.begins = s.begins.Add(1000 * 24 * time.Hour) // nothing else is then
 	s.clock = newOwnClock(s.begins, 10*time.Second, 15*time.Minute)
-	c := &Command{HTTPSettings: cli.HTTPSettings{HTTPAddr: "127.0.0.1:0"},
-		MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"},
-		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes,
-			CheckpointEvery: 1000}}
-	demo.Go(func() error { return c.play(ctx, "", s, display, zap.NewNop()) })
+	demo.Go(func() error { return command(anywhere, anywhere).play(ctx, "", s, display, zap.NewNop()) })
 	addresses := kafkatest.Receive(t, "the demo serves its page", display.addresses)
 	until(t, "the demo is ready, and hours have passed", func() bool {
 		return s.clock.time().Sub(s.begins) > 6*time.Hour

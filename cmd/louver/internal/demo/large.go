@@ -38,7 +38,7 @@ func large(windows []picture, lines, width int) []string {
 		r := p.records[g*each+main]
 		cells[g] = [3]string{text.Snip(group, 20, "…"), withError(r), ""}
 		if p.sim != nil {
-			cells[g][2] = p.sim.truth(r, shiftOf(r))
+			cells[g][2] = record.Grouped(p.sim.truth(r, shiftOf(r)))
 		}
 		for i, cell := range cells[g] {
 			wide[i] = max(wide[i], text.StringWidthWithoutEscSequences(cell))

@@ -16,8 +16,6 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/louver/louver/cmd/louver/internal/cli"
-	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/simulate"
 )
@@ -31,12 +29,8 @@ func TestPictures(t *testing.T) {
 	}
 	demo, ctx := errgroup.WithContext(t.Context())
 	display := unseen{make(chan []string, 1)}
-	c := &Command{HTTPSettings: cli.HTTPSettings{HTTPAddr: "127.0.0.1:0"},
-		MetricsSettings: cli.MetricsSettings{MetricsAddr: "127.0.0.1:0"},
-		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes,
-			CheckpointEvery: 1000}}
 	scene := eventful()
-	demo.Go(func() error { return c.play(ctx, "", scene, display, zap.NewNop()) })
+	demo.Go(func() error { return command(anywhere, anywhere).play(ctx, "", scene, display, zap.NewNop()) })
 	page := "http://" + kafkatest.Receive(t, "the demo serves its page", display.addresses)[0]
 
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU)

@@ -23,9 +23,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/louver/louver/cmd/louver/internal/cli"
 	"github.com/louver/louver/cmd/louver/internal/clitest"
-	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/config/parse"
 	"github.com/louver/louver/stream/kafka/kafkatest"
 	"github.com/louver/louver/stream/rules"
@@ -225,14 +223,10 @@ func TestAlertsAndBoardsOfADemo(t *testing.T) {
 	display := unseen{make(chan []string, 1)}
 	public, operators := kafkatest.Address(t), kafkatest.Address(t)
 	m := monitor(t, public, operators) // first, so that it is ready before the incident
-	c := &Command{HTTPSettings: cli.HTTPSettings{HTTPAddr: public},
-		MetricsSettings: cli.MetricsSettings{MetricsAddr: operators},
-		ServiceSettings: cli.ServiceSettings{ShutdownTimeout: time.Minute, BagBytes: stream.DefaultBagBytes,
-			CheckpointEvery: 1000}}
 	until(t, "Prometheus answers", func() bool { return len(m.query("vector(1)")) > 0 })
 	scene, incident := rehearsed()
 	demo, ctx := errgroup.WithContext(ctx)
-	demo.Go(func() error { return c.play(ctx, "", scene, display, zap.NewNop()) })
+	demo.Go(func() error { return command(public, operators).play(ctx, "", scene, display, zap.NewNop()) })
 	t.Cleanup(func() {
 		cancel()
 		if err := demo.Wait(); err != nil && ctx.Err() == nil {

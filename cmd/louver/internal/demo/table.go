@@ -73,7 +73,7 @@ func tableOf(windows []picture, page span, width int) string {
 		}
 		truth, off := "", ""
 		if sim {
-			truth, off = p.sim.truth(r, shiftOf(r)), p.sim.off(r)
+			truth, off = record.Grouped(p.sim.truth(r, shiftOf(r))), p.sim.off(r)
 		}
 		var row table.Row
 		for k, cell := range []string{group, label(p.stream, r), value, shortError(r), truth, off} {
@@ -212,7 +212,7 @@ func measured(r outputs.Record) string {
 	r = r.InPercent()
 	value := r.Value.String()
 	if d, err := decimal.NewFromString(value); err == nil {
-		value = short(d)
+		value = record.Grouped(short(d))
 	}
 	if r.Unit == "" || r.Unit == "users" {
 		return value
@@ -240,7 +240,7 @@ func (s *simulated) off(r outputs.Record) string {
 		return ""
 	}
 	by := d.Sub(truth).Shift(shiftOf(r))
-	text := short(by)
+	text := record.Grouped(short(by))
 	if shiftOf(r) > 0 {
 		text = by.Round(1).String() // percent
 	}
