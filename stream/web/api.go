@@ -69,17 +69,12 @@ func newHandler(c Config, now func() time.Time) http.Handler {
 	// not compressed: each event goes out at once
 	mux.Handle("GET /api/v1/releases/live", handle((&live{source: from}).answer))
 	mux.Handle("/", handle(nothing(mux)))
-	addFiles(mux, page, "page")
-	addFiles(mux, details, "detail")
-	addFiles(mux, accounts, "budget")
-	addFiles(mux, pairs, "comparison")
-	addFiles(mux, histograms, "histogram")
-	addFiles(mux, distributionShares, "shares")
-	addFiles(mux, totals, "total")
-	addFiles(mux, foundGroups, "groups")
+	for _, folder := range folders {
+		addFiles(mux, folder)
+	}
 	mux.Handle("GET /statement.css", file("statement.css", statementCSS))
 	if c.Demo != nil {
-		addFiles(mux, demonstration, "demo")
+		addFiles(mux, "demo")
 	}
 	if c.Now != nil {
 		return protect(setDate(mux, c.Now))
@@ -304,32 +299,27 @@ func servedAt(document json.RawMessage, path string) (json.RawMessage, error) {
 	return json.Marshal(all)
 }
 
-var (
-	// page is what every view needs, with the overview. Its vendor/uplot holds unchanged files of the npm package uplot 1.6.32 (MIT):
-	// package/dist/uPlot.iife.min.js and package/LICENSE of a tgz whose sha256 is
-	// 4b8a8191e425658e3ea8c8c1314b0fc679c861ee3a1af2b20c7b16ba50b5133d; page.css has what is needed of its style sheet.
-	//go:embed page
-	page embed.FS
-	//go:embed detail
-	details embed.FS // what a page loads to show a group, and else once all figures are there
-	//go:embed budget
-	accounts embed.FS // what a page loads with its view of the budgets
-	//go:embed comparison
-	pairs embed.FS // what a page loads when somebody picks a window to compare
-	//go:embed demo
-	demonstration embed.FS // what only a demo has
-	//go:embed histogram
-	histograms embed.FS // what a page loads with its first histogram
-	//go:embed shares
-	distributionShares embed.FS // what a page loads when somebody clicks on a window of a histogram
-	//go:embed total
-	totals embed.FS // what a page loads with its first running total
-	//go:embed groups
-	foundGroups embed.FS // what a page loads with its first stream whose groups are found
-)
+// files are those of the page. Its page/vendor/uplot holds unchanged files of the npm package uplot 1.6.32 (MIT):
+// package/dist/uPlot.iife.min.js and package/LICENSE of a tgz whose sha256 is
+// 4b8a8191e425658e3ea8c8c1314b0fc679c861ee3a1af2b20c7b16ba50b5133d. page/page.css has what is needed of its style sheet.
+//
+//go:embed page detail budget comparison histogram shares total groups demo
+var files embed.FS
+
+// folders hold what a page loads at different times, and what every page may load. What only a demo has is in demo.
+var folders = []string{
+	"page",       // what every view needs, with the overview
+	"detail",     // what shows a group: once all figures are there, or when somebody asks for it
+	"budget",     // the view of the budgets
+	"comparison", // loaded when somebody picks a window to compare
+	"histogram",  // with the first histogram
+	"shares",     // when somebody clicks on a window of a histogram
+	"total",      // with the first running total
+	"groups",     // with the first stream whose groups are found
+}
 
 // addFiles adds the files of a folder; index.html is at /.
-func addFiles(mux *http.ServeMux, files embed.FS, folder string) {
+func addFiles(mux *http.ServeMux, folder string) {
 	_ = fs.WalkDir(files, folder, func(name string, d fs.DirEntry, err error) error { // embedded files can be read
 		if err != nil || d.IsDir() {
 			return err

@@ -42,18 +42,13 @@ func shiftOf(r outputs.Record) int32 {
 	return 0
 }
 
-// both writes two numbers with equally many digits, as many as their error allows, as the page does. One digit of the
-// error counts, or two if it begins with 1 or 2. Numbers that differ also look different. off is 0 if no error is
-// known.
+// both writes two numbers with equally many digits, as many as their error allows, as the page does: see
+// [record.PlaceOf]. Numbers that differ also look different. off is 0 if no error is known.
 func both(x, y decimal.Decimal, off float64) string {
 	finest := max(0, -x.Exponent(), -y.Exponent())
 	places := finest
 	if off > 0 {
-		place := int32(math.Floor(math.Log10(off) + 1e-9))
-		if off/math.Pow(10, float64(place)) < 3-1e-9 {
-			place--
-		}
-		places = min(finest, -place)
+		places = min(finest, -int32(record.PlaceOf(off))) //nolint:gosec // a float has at most 308 places
 	}
 	for places < finest && x.Round(places).Equal(y.Round(places)) && !x.Equal(y) {
 		places++

@@ -44,7 +44,7 @@ func placeIn(band record.Band, value float64) int {
 		digits = max(digits, len(behind))
 	}
 	if off := (band.High - band.Low) / 2; off > 0 {
-		return max(placeOf(off), -digits)
+		return max(record.PlaceOf(off), -digits)
 	}
 	return -digits
 }
@@ -144,22 +144,12 @@ func outsideText(r outputs.Record) string {
 	return text
 }
 
-// placeOf is the place of the last digit that an error of that size allows: 1 for tens, 0 for units, −1 for tenths. One
-// digit of the error is shown, two if it begins with 1 or 2.
-func placeOf(off float64) int {
-	place := int(math.Floor(math.Log10(off) + 1e-9))
-	if off/math.Pow10(place) < 3-1e-9 {
-		place--
-	}
-	return place
-}
-
 // Rounded writes a value with the digits that its error allows. Without a known error, off is 0: it then has four
 // digits, or those before the point.
 func Rounded(value, off float64) string {
 	switch {
 	case off > 0:
-		return places(value, placeOf(off))
+		return places(value, record.PlaceOf(off))
 	case value == 0:
 		return "0"
 	case math.Abs(value) >= 1000:
@@ -177,7 +167,7 @@ func roundedUp(off float64) string {
 	if off <= 0 {
 		return "0"
 	}
-	place := placeOf(off)
+	place := record.PlaceOf(off)
 	unit := math.Pow10(place)
 	return places(math.Ceil(off/unit-1e-9)*unit, place)
 }
