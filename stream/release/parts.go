@@ -98,30 +98,35 @@ func (ps *parts) read(ctx context.Context) error {
 		if err := ps.overtaken(ctx, from+page.Lost); err != nil {
 			return err
 		}
+		if ps.lost == 0 {
+			ps.lostFrom = from
+		}
+		ps.lost += page.Lost
 	}
-	if page.Lost > 0 && ps.lost == 0 {
-		ps.lostFrom = from
-	}
-	ps.lost += page.Lost
 	err = page.Each(func(r *fetch.Record) error {
-		written := time.UnixMilli(r.Time)
-		if ps.lost > 0 { // all of them were written before this one, perhaps long before
-			ps.Log.Error("parts were deleted before their windows were released: these windows will be marked "+
-				"incomplete", zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number),
-				zap.Int64("records", ps.lost))
-			ps.core.Lost(ps.lostFrom, written)
-			ps.lost = 0
-		}
-		if err := ps.core.Message(r.Value, r.Offset, written); err != nil {
-			ps.Log.Error("a part is unreadable: its windows will be marked incomplete",
-				zap.Int("partition", ps.at.Number), zap.Int64("offset", r.Offset), zap.Error(err))
-		}
+		ps.take(r)
 		return nil
 	})
 	if ps.skip(ps.reader.Position(), err) {
 		return nil
 	}
 	return err
+}
+
+// take gives a message to the core, after it has said which messages before it are lost. All of those were written
+// before this one, perhaps long before.
+func (ps *parts) take(r *fetch.Record) {
+	written := time.UnixMilli(r.Time)
+	if ps.lost > 0 {
+		ps.Log.Error("parts were deleted before their windows were released: these windows will be marked incomplete",
+			zap.String("topic", ps.at.Topic), zap.Int("partition", ps.at.Number), zap.Int64("records", ps.lost))
+		ps.core.Lost(ps.lostFrom, written)
+		ps.lost = 0
+	}
+	if err := ps.core.Message(r.Value, r.Offset, written); err != nil {
+		ps.Log.Error("a part is unreadable: its windows will be marked incomplete",
+			zap.Int("partition", ps.at.Number), zap.Int64("offset", r.Offset), zap.Error(err))
+	}
 }
 
 // skip moves past parts that can't be read, if err is about such parts. They begin at from.
@@ -138,51 +143,68 @@ func (ps *parts) skip(from int64, err error) bool {
 
 // again reads the messages of parts from the log once more and gives each part to the core, or what makes it
 // unreadable.
-func (ps *parts) again(ctx context.Context, parts []*windows.Held) error {
-	type place struct {
-		part  *windows.Held
-		index int
-	}
-	wanted := map[int64]place{}
-	messages := map[*windows.Held][][]byte{} // messages so far, of parts not yet given
-	for _, h := range parts {
-		messages[h] = make([][]byte, len(h.Offsets))
-		for i, at := range h.Offsets {
-			wanted[at] = place{h, i}
-		}
-	}
-	offsets := slices.Sorted(maps.Keys(wanted))
+func (ps *parts) again(ctx context.Context, held []*windows.Held) error {
+	left := newUnread(held)
 	reader := ps.Fetch.Partition(ps.at.Topic, ps.at.Number, 0)
-	for len(offsets) > 0 {
-		reader.MoveTo(offsets[0])
+	for len(left.offsets) > 0 {
+		reader.MoveTo(left.offsets[0])
 		page, err := reader.Poll(ctx)
 		if err == nil {
 			err = page.Each(func(r *fetch.Record) error {
-				at, ok := wanted[r.Offset]
-				if !ok {
-					return nil
+				if h, messages := left.take(r); h != nil {
+					payload, err := h.Assemble(messages)
+					ps.core.Part(h, payload, err)
 				}
-				got := messages[at.part]
-				got[at.index] = slices.Clone(r.Value)
-				if slices.ContainsFunc(got, func(m []byte) bool { return m == nil }) {
-					return nil
-				}
-				delete(messages, at.part)
-				payload, err := at.part.Assemble(got)
-				ps.core.Part(at.part, payload, err)
 				return nil
 			})
 		}
-		// A damaged part stays in messages, so it counts as missing.
-		if _, damaged := reader.Skip(err); err != nil && !damaged {
+		if _, damaged := reader.Skip(err); err != nil && !damaged { // a damaged part stays unread, so it counts as gone
 			return err
 		}
-		for len(offsets) > 0 && offsets[0] < reader.Position() {
-			offsets = offsets[1:]
-		}
+		left.passed(reader.Position())
 	}
-	for h := range messages {
+	for h := range left.messages {
 		ps.core.Part(h, nil, decide.ErrGone)
 	}
 	return nil
+}
+
+// unread are the parts that are read again, without those that were given to the core.
+type unread struct {
+	offsets  []int64 // at which messages of them are expected, in order
+	parts    map[int64]*windows.Held
+	messages map[*windows.Held][][]byte // what has been read, each message at its place
+}
+
+func newUnread(held []*windows.Held) *unread {
+	u := &unread{parts: map[int64]*windows.Held{}, messages: map[*windows.Held][][]byte{}}
+	for _, h := range held {
+		u.messages[h] = make([][]byte, len(h.Offsets))
+		for _, at := range h.Offsets {
+			u.parts[at] = h
+		}
+	}
+	u.offsets = slices.Sorted(maps.Keys(u.parts))
+	return u
+}
+
+// take takes a message, and returns the part whose last one this is with all its messages.
+func (u *unread) take(r *fetch.Record) (whole *windows.Held, messages [][]byte) {
+	h := u.parts[r.Offset]
+	if messages = u.messages[h]; messages == nil {
+		return nil, nil
+	}
+	messages[slices.Index(h.Offsets, r.Offset)] = slices.Clone(r.Value)
+	if slices.ContainsFunc(messages, func(m []byte) bool { return m == nil }) {
+		return nil, nil
+	}
+	delete(u.messages, h)
+	return h, messages
+}
+
+// passed says that everything before an offset has been read.
+func (u *unread) passed(offset int64) {
+	for len(u.offsets) > 0 && u.offsets[0] < offset {
+		u.offsets = u.offsets[1:]
+	}
 }

@@ -39,8 +39,7 @@ type Config struct {
 	Random io.Reader
 	// Timed is told of draws. It may be nil.
 	Timed Timer
-	// Idle reports whether there is time to read parts again for discoveries that are not due, before the next Poll. It
-	// may be nil: then there always is.
+	// Idle reports whether there is time to read parts again for discoveries that are not due, before the next Poll.
 	Idle func() bool
 }
 
@@ -122,52 +121,35 @@ type Core struct {
 
 // New returns the Core of a session that has read its partition of the ledger, and the others of [Config.Continued].
 func New(cfg Config, own Charges, others map[int]*ledger.State) (*Core, error) {
-	var here []*program
-	for _, e := range cfg.Editions {
-		if cfg.Place(e.Stream.Budget.Name) == cfg.Partition {
-			p := newProgram(e)
-			p.random = cfg.Random
-			here = append(here, p)
-		}
-	}
-	return newCore(cfg, own, others, here)
-}
-
-// newCore returns a Core that decides for some programs.
-func newCore(cfg Config, own Charges, others map[int]*ledger.State, here []*program) (*Core, error) {
 	c := &Core{Config: cfg, own: own, others: others, fresh: map[int]bool{}, inherits: map[string]bool{},
-		gather: windows.NewGathering(cfg.PartBytes), paused: map[string]bool{}, lossy: map[string]loss{},
-		behind: true}
+		gather: windows.NewGathering(cfg.PartBytes), editions: map[string][]*program{}, continued: cfg.Continued(),
+		paused: map[string]bool{}, lossy: map[string]loss{}, behind: true}
 	if c.Timed == nil {
 		c.Timed = untimed
 	}
-	if c.Idle == nil {
-		c.Idle = func() bool { return true }
-	}
-	return c, c.take(here...)
-}
-
-// take gives the Core its programs.
-func (c *Core) take(here ...*program) (err error) {
-	c.programs, c.editions, c.budgets, c.priors = here, map[string][]*program{}, nil, nil
-	var editions []config.Edition
-	for _, p := range here {
-		c.editions[p.Stream.Name] = append(c.editions[p.Stream.Name], p)
-		c.budgets = append(c.budgets, p.Stream.Budget.Name)
-		editions = append(editions, p.Edition)
-		c.priors = append(c.priors, newPrior(p))
+	var here []config.Edition
+	for _, e := range cfg.Editions {
+		if cfg.Place(e.Stream.Budget.Name) != cfg.Partition {
+			continue
+		}
+		p := newProgram(e)
+		p.random = cfg.Random
+		here = append(here, e)
+		c.programs, c.priors = append(c.programs, p), append(c.priors, newPrior(p))
+		c.editions[e.Stream.Name] = append(c.editions[e.Stream.Name], p)
+		c.budgets = append(c.budgets, e.Stream.Budget.Name)
 	}
 	slices.Sort(c.budgets)
 	c.budgets = slices.Compact(c.budgets)
-	c.continued = c.Continued()
-	c.attendance = attendance.New(editions, c.Editions, c.own.Books, c.gather)
-	for i, p := range here {
+	c.queue = slices.Clone(c.budgets)
+	c.attendance = attendance.New(here, cfg.Editions, own.Books, c.gather)
+	for i, p := range c.programs {
 		p.lanes = c.attendance.Lanes[i]
 	}
 	c.notes = &notes{Core: c, of: map[*attendance.Lane]*tallying{}}
-	c.queue = slices.Clone(c.budgets)
+	var err error
 	c.watches, err = newWatches(c)
-	return err
+	return c, err
 }
 
 // Next returns what to do before it is called again. An error that wraps [ledger.ErrUnreadable] is a privacy stop: the
