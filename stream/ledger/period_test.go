@@ -77,19 +77,7 @@ func TestTheFirstEntryDecidesADay(t *testing.T) {
 		l.hour("")
 	}
 	l.zone = "UTC"
-	text, err := l.state.Checkpoint()
-	if err != nil {
-		t.Fatal(err)
-	}
-	restored, err := ledger.Restore(text, "louver", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := l.entries[9]
-	if err := restored.Add(last, ledgertest.Encode(t, last), 9); err != nil {
-		t.Fatal(err)
-	}
-	l.state = restored
+	l.restart()
 	for i := 10; i < 49; i++ {
 		want := map[int]string{22: "1d from 23:00, 23/23/0 23", 24: "1d from 00:00, 24/2/0 2",
 			48: "1d from 00:00, 24/24/0 24"}[i]

@@ -69,6 +69,24 @@ func (l *rollupLine) learn(e ledger.Entry) {
 	l.entries = append(l.entries, e)
 }
 
+// restart goes on from a checkpoint.
+func (l *rollupLine) restart() {
+	l.t.Helper()
+	text := ledgertest.Checkpoint(l.t, l.state)
+	restored, err := ledger.Restore(text, "louver", 0)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	at := len(l.entries) - 1
+	if err := restored.Add(l.entries[at], ledgertest.Encode(l.t, l.entries[at]), int64(at)); err != nil {
+		l.t.Fatal(err)
+	}
+	if again := ledgertest.Checkpoint(l.t, restored); string(again) != string(text) {
+		l.t.Fatalf("the checkpoint of a checkpoint differs:\n%s\n%s", text, again)
+	}
+	l.state = restored
+}
+
 // said writes the roll-ups of an entry in short.
 func said(e ledger.Entry) string {
 	var all []string

@@ -182,27 +182,6 @@ func (l *stretchLine) compareObjective(e ledger.Entry, over ledger.Over, n int64
 	}
 }
 
-// restart goes on from a checkpoint.
-func (l *stretchLine) restart() {
-	l.t.Helper()
-	text, err := l.state.Checkpoint()
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	restored, err := ledger.Restore(text, "louver", 0)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	at := len(l.entries) - 1
-	if err := restored.Add(l.entries[at], ledgertest.Encode(l.t, l.entries[at]), int64(at)); err != nil {
-		l.t.Fatal(err)
-	}
-	if again, err := restored.Checkpoint(); err != nil || string(again) != string(text) {
-		l.t.Fatalf("the checkpoint of a checkpoint differs: %v", err)
-	}
-	l.state = restored
-}
-
 // What is added up over the newest time is the sum of the windows, whatever is between them: gaps, withheld and late
 // windows, edits, restarts at any window, and blocks of one or of several windows.
 func TestTheNewestTimeIsTheSumOfItsWindows(t *testing.T) {

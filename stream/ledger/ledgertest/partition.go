@@ -1,6 +1,8 @@
 package ledgertest
 
 import (
+	"bytes"
+	"fmt"
 	"time"
 
 	"pgregory.net/rapid"
@@ -61,6 +63,24 @@ func (p *Partition) State(t T, n int) *ledger.State {
 		}
 	}
 	return f
+}
+
+// Cut returns the state after all entries, and one that goes on from a checkpoint after n of them. Both have to have the
+// same checkpoint, byte for byte.
+func (p *Partition) Cut(t T, n int) (whole, restored *ledger.State) {
+	t.Helper()
+	restored, err := ledger.Restore(Checkpoint(t, p.State(t, n)), App, PartitionNumber)
+	if err == nil {
+		err = p.Read(restored)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole = p.State(t, len(p.Entries))
+	if a, b := Checkpoint(t, restored), Checkpoint(t, whole); !bytes.Equal(a, b) {
+		t.Fatal(fmt.Sprintf("from the checkpoint after %d entries:\n%s\nfrom the first:\n%s", n, a, b))
+	}
+	return whole, restored
 }
 
 // Checkpoint is the state's checkpoint.
