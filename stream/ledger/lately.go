@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +44,7 @@ func (l *Lately) Of(stream string) []Past {
 func (l *Lately) Add(e Entry) {
 	l.keep(e)
 	if l.entries++; l.entries%forgetEvery == 0 {
-		l.forget()
+		forget(l.streams, func(r *recent) time.Time { return r.released })
 	}
 }
 
@@ -81,17 +80,6 @@ func (l *Lately) keep(e Entry) {
 
 // from returns the end of the first window from which the draws of the window with this end learn.
 func (r *recent) from(end int64) int64 { return LearnsFrom(end/int64(r.every)) * int64(r.every) }
-
-// forget drops what long-ended streams published: nothing learns from it any more.
-func (l *Lately) forget() {
-	var newest time.Time
-	for _, r := range l.streams {
-		if r.released.After(newest) {
-			newest = r.released
-		}
-	}
-	maps.DeleteFunc(l.streams, func(_ string, r *recent) bool { return newest.Sub(r.released) > forgetAfter })
-}
 
 // Past holds what a window published, as far as later draws of its stream may learn from it.
 type Past struct {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -62,7 +61,7 @@ func NewRollups() *Rollups { return &Rollups{streams: map[string]*summed{}} }
 // Add adds what the next entry released.
 func (r *Rollups) Add(e Entry) error {
 	if r.entries++; r.entries%forgetEvery == 0 {
-		r.forget()
+		forget(r.streams, func(s *summed) time.Time { return s.released })
 	}
 	if e.Lane != "" {
 		return nil
@@ -78,17 +77,6 @@ func (r *Rollups) Add(e Entry) error {
 	}
 	r.streams[e.Stream] = next
 	return nil
-}
-
-// forget drops the periods of streams that have ended long ago, as [Lately] does.
-func (r *Rollups) forget() {
-	var newest time.Time
-	for _, s := range r.streams {
-		if s.released.After(newest) {
-			newest = s.released
-		}
-	}
-	maps.DeleteFunc(r.streams, func(_ string, s *summed) bool { return newest.Sub(s.released) > forgetAfter })
 }
 
 // Next returns the roll-ups whose periods or stretches end with an entry's window, and what objectives add up. The

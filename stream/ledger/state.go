@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -216,6 +217,18 @@ const forgetEvery = 1000
 // forgetAfter is how long after its last entry a stream counts as ended. That is judged by when entries were made,
 // since windows of streams that catch up may lie far behind those of others.
 const forgetAfter = 30 * 24 * time.Hour
+
+// forget drops what streams have published that ended long ago: nothing follows from it any more. released says when
+// the last entry of one was made.
+func forget[S any](streams map[string]S, released func(S) time.Time) {
+	var newest time.Time
+	for _, s := range streams {
+		if at := released(s); at.After(newest) {
+			newest = at
+		}
+	}
+	maps.DeleteFunc(streams, func(_ string, s S) bool { return newest.Sub(released(s)) > forgetAfter })
+}
 
 // An entry is facts, and what follows from them and from the entries before it. Facts are what the definition says,
 // what was lost, what ended, when the entry was made, and what was drawn. Everything else is derived, by the same code
