@@ -29,7 +29,7 @@ streams:
     groups: [a, b, c, d, e, f]
     max_windows: {count: COUNT, per: PER, parts: PARTS}
     bounds: {lower: 0, upper: 10, step: 1}
-    window: {size: SIZE, every: 1h, grace: 10s, start: 2026-01-01T00:00:00Z}
+    window: {size: SIZE, every: EVERY, grace: 10s, start: 2026-01-01T00:00:00Z}
     contribution: last
     releases: [{name: users, statistic: count, epsilon: 1000000}]
     output: {topic: out}
@@ -37,12 +37,16 @@ streams:
     on_exhausted: withhold
 `
 
-// cappedStream is that of a stream with a cap, whose windows hold some hours.
-func cappedStream(t testing.TB, hours int64, limit string, c windows.CapSpec) config.Edition {
+// cappedStream is a stream with a cap, whose windows hold some slices.
+func cappedStream(t testing.TB, slices int64, every time.Duration, limit string, c windows.CapSpec) config.Edition {
 	t.Helper()
-	return editionsOf(t, strings.NewReplacer("SIZE", fmt.Sprintf("%dh", hours), "LIMIT", limit,
-		"COUNT", fmt.Sprint(c.Count), "PARTS", fmt.Sprint(c.Parts), "PER", c.Per.String()).Replace(capped))[0]
+	return editionsOf(t, strings.NewReplacer("SIZE", (time.Duration(slices)*every).String(), "EVERY", every.String(),
+		"LIMIT", limit, "COUNT", fmt.Sprint(c.Count), "PARTS", fmt.Sprint(c.Parts), "PER", c.Per.String()).
+		Replace(capped))[0]
 }
+
+// units are the length of a slice. There is a snapshot after each hour, and only after some minutes.
+var units = rapid.SampledFrom([]time.Duration{time.Minute, time.Hour})
 
 // capWorld is a stream that is disturbed, and who came.
 type capWorld struct {
@@ -195,10 +199,11 @@ func TestTheSameUsersCountWhateverHappens(t *testing.T) {
 	var done happened
 	history := func(r *rapid.T) {
 		overlap := rapid.Int64Range(1, 3).Draw(r, "slices of a window")
+		every := units.Draw(r, "slice")
 		spec := windows.CapSpec{Parts: rapid.Int64Range(1, 3).Draw(r, "parts"),
-			Per: time.Duration(rapid.Int64Range(overlap, 12).Draw(r, "period")) * time.Hour}
+			Per: time.Duration(rapid.Int64Range(overlap, 24).Draw(r, "period")) * every}
 		spec.Count = overlap*(spec.Parts+1) + rapid.Int64Range(0, 6).Draw(r, "more")
-		c := newCapWorld(t, cappedStream(t, overlap,
+		c := newCapWorld(t, cappedStream(t, overlap, every,
 			rapid.SampledFrom([]string{"1000000000", "3000000"}).Draw(r, "limit"), spec))
 		losses := c.befall(r, capSteps, c.spoilCap)
 		done.eras(r, c, losses, c.check(r))

@@ -77,7 +77,7 @@ func (c *capWorld) sends(n int, came ...bool) {
 // TestSnapshotsThatDoNotFit: a snapshot of windows that the ledger does not have would let users count too often in
 // them.
 func TestSnapshotsThatDoNotFit(t *testing.T) {
-	c := newCapWorld(t, cappedStream(t, 1, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1}))
+	c := newCapWorld(t, cappedStream(t, 1, time.Hour, "1000000000", windows.CapSpec{Count: 4, Per: 12 * time.Hour, Parts: 1}))
 	c.sends(3, true)
 	text, every := c.texts[c.key()], int64(time.Hour)
 	end := c.entries[2].WindowEnd.UnixNano()
@@ -143,7 +143,7 @@ func TestSnapshotsOfTotals(t *testing.T) {
 // FuzzSnapshot: whatever a snapshot says, it is left out and changes nothing, or the cap goes on with a window that
 // follows a decided one. Written down and restored again, the cap is the same.
 func FuzzSnapshot(f *testing.F) {
-	c := newCapWorld(f, cappedStream(f, 2, "1000000000", windows.CapSpec{Count: 8, Per: 12 * time.Hour, Parts: 1}))
+	c := newCapWorld(f, cappedStream(f, 2, time.Hour, "1000000000", windows.CapSpec{Count: 8, Per: 12 * time.Hour, Parts: 1}))
 	for slice := range 10 {
 		if c.sends(1, slice%2 == 0, slice%3 == 1, true); slice > 0 {
 			f.Add(c.texts[c.key()])

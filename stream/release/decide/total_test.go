@@ -106,9 +106,15 @@ func TestTheSameUsersAreInTotals(t *testing.T) {
 	var done happened
 	withheld := 0
 	history := func(r *rapid.T) {
-		c := newCapWorld(t, editionsOf(t, strings.NewReplacer("UPDATE",
+		text := totals
+		if units.Draw(r, "slice") == time.Minute {
+			text = strings.NewReplacer("size: 1h", "size: 1m", "12:00:00Z", "11:48:00Z", "midnight", "hour", "monday",
+				"midnight", "UPDATE", "UPDATEm").Replace(text)
+		}
+		c := newCapWorld(t, editionsOf(t, strings.NewReplacer("UPDATEm",
+			rapid.SampledFrom([]string{"1m", "5m"}).Draw(r, "update"), "UPDATE",
 			rapid.SampledFrom([]string{"1h", "5h"}).Draw(r, "update"), "LIMIT",
-			rapid.SampledFrom([]string{"1000000000", "5000000"}).Draw(r, "limit")).Replace(totals))[0])
+			rapid.SampledFrom([]string{"1000000000", "5000000"}).Draw(r, "limit")).Replace(text))[0])
 		losses := c.befall(r, steps{most: 80, commits: 8, away: 1}, c.spoilTotals)
 		for _, e := range c.entries {
 			if slices.ContainsFunc(e.Continual, func(s ledger.Continual) bool { return s.Reason == record.BudgetExhausted }) {
