@@ -65,8 +65,8 @@ func (p *Partition) State(t T, n int) *ledger.State {
 	return f
 }
 
-// Cut returns the state after all entries, and one that goes on from a checkpoint after n of them. Both have to have the
-// same checkpoint, byte for byte.
+// Cut returns the state after all entries, and one that goes on from a checkpoint after n of them. Both have to have
+// the same checkpoint, byte for byte.
 func (p *Partition) Cut(t T, n int) (whole, restored *ledger.State) {
 	t.Helper()
 	restored, err := ledger.Restore(Checkpoint(t, p.State(t, n)), App, PartitionNumber)

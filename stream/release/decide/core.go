@@ -401,8 +401,8 @@ func (c *Core) checkpoint() error {
 	return nil
 }
 
-// enter adds an entry that is about to be committed to the books, and to what streams have published. Then it tells what
-// the entry withholds. Until when also depends on the entry itself: it may end instances.
+// enter adds an entry that is about to be committed to the books, and to what streams have published. Then it tells
+// what the entry withholds. Until when also depends on the entry itself: it may end instances.
 func (c *Core) enter(e ledger.Entry, value []byte) error {
 	c.own.Grown += int64(len(value))
 	if err := c.own.Add(e, value, -1); err != nil {

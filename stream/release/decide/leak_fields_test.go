@@ -197,7 +197,8 @@ var togetherFields = classed(`
 // withheld.
 var lastNeverFilled = withTogether(paths(`
 		Values: Mechanism RankError95 PLow PHigh Raw Clip Clip. Outside.Value Outside.Error95 Outside.Most
-		Outside.Cut95 Smoothed.Value Smoothed.Low Smoothed.High Band.Usual95`), paths("entry.Rollups.Together.Windows.Incomplete"))
+		Outside.Cut95 Smoothed.Value Smoothed.Low Smoothed.High Band.Usual95`),
+	paths("entry.Rollups.Together.Windows.Incomplete"))
 
 // withTogether adds what is said of the values of all groups together, for both places where entries have them.
 func withTogether[V any](values, fields map[string]V) map[string]V {
@@ -208,8 +209,8 @@ func withTogether[V any](values, fields map[string]V) map[string]V {
 	return all
 }
 
-// ofHistograms begins the fields that only histograms and figures from them have, which no figure on change or total is.
-// It also begins those that only clipped figures of a window have, and those that no roll-up has.
+// ofHistograms begins the fields that only histograms and figures from them have, which no figure on change or total
+// is. It also begins those that only clipped figures of a window have, and those that no roll-up has.
 var ofHistograms = paths(`
 		entry.Continual.Active: Release.Buckets. Release.From Release.Above Release.Below Release.Rollups
 		Release.Last Release.Over
