@@ -160,9 +160,7 @@ func avroTakes(r role, n *avro.SchemaNode) bool {
 		return r == roleValue || r >= numRoles
 	}
 	switch n.Type {
-	case "int", "long":
-		return true
-	case "string":
+	case "int", "long", "string":
 		return true
 	case "enum":
 		return r == roleUser || r == roleGroup || r >= numRoles

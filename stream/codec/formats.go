@@ -48,11 +48,12 @@ func (f Format) Schematic() bool { return f.schema != nil }
 
 // FormatOf returns the format of a name; ok is false if there is none.
 func FormatOf(name string) (f Format, ok bool) {
-	i := slices.IndexFunc(Formats(), func(f Format) bool { return f.Name == name })
-	if i < 0 {
-		return f, false
+	for _, f := range Formats() {
+		if f.Name == name {
+			return f, true
+		}
 	}
-	return Formats()[i], true
+	return f, false
 }
 
 // Columnar reports whether the format's fields are columns.
@@ -126,7 +127,8 @@ func (s Spec) Vain() (all []Mistake) {
 
 // New returns the decoder of a Spec. The error says which field of the Spec is wrong, and what is wanted.
 func New(s Spec) (Decoder, error) {
-	if f, _ := FormatOf(s.Format); s.Time == "" {
+	f, known := FormatOf(s.Format)
+	if s.Time == "" {
 		s.Time = cmp.Or(f.Time, TimestampField)
 	}
 	if err := s.check(); err != nil {
@@ -135,16 +137,16 @@ func New(s Spec) (Decoder, error) {
 	if m := s.Mistakes(); len(m) > 0 {
 		return nil, fmt.Errorf("input: %s: %w", m[0].Part, m[0])
 	}
-	var known []string
-	for _, f := range Formats() {
-		if f.Name == s.Format {
-			d, err := f.new(s, newRules(s))
-			if err != nil {
-				return nil, fmt.Errorf("input: %w", err)
-			}
-			return d, nil
+	if !known {
+		var names []string
+		for _, f := range Formats() {
+			names = append(names, f.Name)
 		}
-		known = append(known, f.Name)
+		return nil, fmt.Errorf("input: format %q is not known; want one of %s", s.Format, strings.Join(names, ", "))
 	}
-	return nil, fmt.Errorf("input: format %q is not known; want one of %s", s.Format, strings.Join(known, ", "))
+	d, err := f.new(s, newRules(s))
+	if err != nil {
+		return nil, fmt.Errorf("input: %w", err)
+	}
+	return d, nil
 }

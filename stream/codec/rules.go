@@ -70,12 +70,11 @@ func (r *rules) Doubt() string {
 func (r *rules) Skipped() Skip { return r.skip }
 
 func newRules(s Spec) rules {
-	r := rules{
+	return rules{
 		grid: s.Grid, groups: newGroupNames(s.Groups), maxFuture: s.MaxFuture.Nanoseconds(),
 		keyed: s.User == KeyField, stamped: s.Time == TimestampField, grouped: s.Group != "",
 		open: s.Open, clocked: s.Clock != "", zone: s.Zone, where: newConditions(s.Where),
 	}
-	return r
 }
 
 // groupNames finds the index of a group. Few names are compared one by one, which is faster than a map. A name that is

@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -54,39 +53,34 @@ func (o Operand) String() string {
 
 // String writes a condition as a streams file does, such as status: [200, 201].
 func (c Condition) String() string {
-	var b bytes.Buffer
-	list := func(all []Operand) {
-		if len(all) == 1 {
-			b.WriteString(all[0].String())
-			return
-		}
-		b.WriteByte('[')
-		for i, o := range all {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(o.String())
-		}
-		b.WriteByte(']')
-	}
-	b.WriteString(c.Field + ": ")
+	text := ""
 	switch {
 	case len(c.Is) > 0:
-		list(c.Is)
+		text = written(c.Is)
 	case len(c.Not) > 0:
-		b.WriteString("{not: ")
-		list(c.Not)
-		b.WriteByte('}')
+		text = "{not: " + written(c.Not) + "}"
 	case c.Above.given() && c.Below.given():
-		fmt.Fprintf(&b, "{above: %s, below: %s}", c.Above, c.Below)
+		text = fmt.Sprintf("{above: %s, below: %s}", c.Above, c.Below)
 	case c.Above.given():
-		fmt.Fprintf(&b, "{above: %s}", c.Above)
+		text = fmt.Sprintf("{above: %s}", c.Above)
 	case c.Below.given():
-		fmt.Fprintf(&b, "{below: %s}", c.Below)
+		text = fmt.Sprintf("{below: %s}", c.Below)
 	default:
-		fmt.Fprintf(&b, "{exists: %v}", c.Exists)
+		text = fmt.Sprintf("{exists: %v}", c.Exists)
 	}
-	return b.String()
+	return c.Field + ": " + text
+}
+
+// written is a list of operands in a streams file. One alone needs no brackets.
+func written(all []Operand) string {
+	var texts []string
+	for _, o := range all {
+		texts = append(texts, o.String())
+	}
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
 }
 
 // InWords says for a reader what events must be like to count: "status = 200 or 201, total > 0 and no coupon". It is ""

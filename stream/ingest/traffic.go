@@ -174,10 +174,8 @@ const wantDeltas = "let the SDK or the Collector's cumulativetodelta send differ
 
 // bareKeys says what would let a person with keys of several schemas count once.
 func (t *traffic) bareKeys() string {
-	for _, f := range codec.Formats() {
-		if f.Name == t.stream.Input.Format && f.Schematic() {
-			return "schema: registry for Confluent's, or keys without headers"
-		}
+	if f, _ := codec.FormatOf(t.stream.Input.Format); f.Schematic() {
+		return "schema: registry for Confluent's, or keys without headers"
 	}
 	return "keys without headers, or a field of the value as user"
 }

@@ -25,8 +25,7 @@ type Reader struct {
 	retried   bool
 	wait      time.Duration // of the next Poll for a first record
 
-	highWatermark, lastStable, logStart int64
-	newest                              int64
+	highWatermark, lastStable, newest int64
 
 	buffer  []byte // holds the current page; the next page reuses it
 	unpack  unpacker
@@ -39,7 +38,7 @@ type Reader struct {
 func (c *Client) Partition(topic string, partition int, offset int64) *Reader {
 	return &Reader{
 		client: c, topic: topic, partition: partition, position: offset,
-		highWatermark: -1, lastStable: -1, logStart: -1, newest: -1,
+		highWatermark: -1, lastStable: -1, newest: -1,
 		wait:    c.options.MaxWait,
 		unpack:  unpacker{zstd: c.zstd},
 		skipped: make(map[int64]struct{}),
@@ -73,9 +72,6 @@ func (r *Reader) Newest() int64 { return r.newest }
 
 // Retried reports whether an attempt of the last Poll failed and was made again.
 func (r *Reader) Retried() bool { return r.retried }
-
-// LogStart is the lowest offset that the partition still holds, as of the last Poll. It is −1 before the first Poll.
-func (r *Reader) LogStart() int64 { return r.logStart }
 
 // Page holds the batches that one Poll fetched, possibly none. It is valid until the next Poll of its reader.
 type Page struct {
@@ -133,7 +129,7 @@ func (r *Reader) poll(ctx context.Context) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	r.highWatermark, r.lastStable, r.logStart = res.highWatermark, res.lastStable, res.logStart
+	r.highWatermark, r.lastStable = res.highWatermark, res.lastStable
 	return r.page(res)
 }
 

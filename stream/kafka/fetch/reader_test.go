@@ -242,8 +242,7 @@ func TestBufferOfAnAbandonedExchangeIsNotReused(t *testing.T) {
 // wireResponse encodes a response as a broker does.
 func wireResponse(version int16, topic string, res *response) []byte {
 	p := kmsg.NewFetchResponseTopicPartition()
-	p.ErrorCode, p.HighWatermark, p.LastStableOffset, p.LogStartOffset = res.code, res.highWatermark, res.lastStable,
-		res.logStart
+	p.ErrorCode, p.HighWatermark, p.LastStableOffset = res.code, res.highWatermark, res.lastStable
 	for _, a := range res.aborted {
 		p.AbortedTransactions = append(p.AbortedTransactions,
 			kmsg.FetchResponseTopicPartitionAbortedTransaction{ProducerID: a.producer, FirstOffset: a.first})
@@ -273,17 +272,14 @@ func exchange(version int16, answer []byte) (*response, error) {
 }
 
 func TestResponseOfEveryVersion(t *testing.T) {
-	want := &response{highWatermark: 9, lastStable: 8, logStart: 7, aborted: []aborted{{1, 2}, {3, 4}},
+	want := &response{highWatermark: 9, lastStable: 8, aborted: []aborted{{1, 2}, {3, 4}},
 		records: []byte("batches")}
 	for version := int16(minVersion); version <= maxVersion; version++ {
 		got, err := exchange(version, wireResponse(version, "t", want))
 		if err != nil {
 			t.Fatalf("v%d: %v", version, err)
 		}
-		if version < 5 {
-			got.logStart = want.logStart
-		}
-		if got.highWatermark != 9 || got.lastStable != 8 || got.logStart != 7 ||
+		if got.highWatermark != 9 || got.lastStable != 8 ||
 			!slices.Equal(got.aborted, want.aborted) ||
 			string(got.records) != "batches" {
 			t.Errorf("v%d: %+v", version, got)
@@ -301,7 +297,7 @@ func TestResponseOfEveryVersion(t *testing.T) {
 	const byHand = "\x00\x00\x00\x33" + one + zero + one + "\x00\x01t" + one + zero + "\x00\x00" + seven + "\x09" + seven +
 		"\x08" + "\xff\xff\xff\xff" + "\x00\x00\x00\x02ab"
 	got, err := exchange(4, []byte(byHand))
-	if err != nil || got.highWatermark != 9 || got.lastStable != 8 || got.logStart != -1 || string(got.records) != "ab" {
+	if err != nil || got.highWatermark != 9 || got.lastStable != 8 || string(got.records) != "ab" {
 		t.Errorf("by hand: %+v, %v", got, err)
 	}
 }

@@ -38,7 +38,6 @@ type response struct {
 	code          int16
 	highWatermark int64
 	lastStable    int64
-	logStart      int64
 	aborted       []aborted
 	// records are the raw batches. They are a part of body, which is the request's buffer if it was large enough.
 	records []byte
@@ -120,7 +119,7 @@ func (q *request) response(body []byte) (*response, error) {
 	}
 	p := &answer.Topics[0].Partitions[0]
 	res := &response{code: p.ErrorCode, highWatermark: p.HighWatermark, lastStable: p.LastStableOffset,
-		logStart: p.LogStartOffset, records: p.RecordBatches, body: body}
+		records: p.RecordBatches, body: body}
 	for _, a := range p.AbortedTransactions {
 		res.aborted = append(res.aborted, aborted{producer: a.ProducerID, first: a.FirstOffset})
 	}
