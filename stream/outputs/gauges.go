@@ -39,7 +39,8 @@ func (to metrics) number(d *prometheus.Desc, n *json.Number, labels ...string) {
 type Gauges struct {
 	mu     sync.Mutex
 	newest map[string]Record // by series
-	// step is the time between the newest two records of a running total, which does not have one for each window.
+	// step is the time between the newest two records of a running total or a number of active users, which do not have
+	// one for each window.
 	step map[string]time.Duration
 	pays map[string]bool // by budget
 	// found is what is known of streams whose groups are found.
@@ -65,7 +66,7 @@ func (g *Gauges) Update(r Record) {
 	if ok && r.WindowEnd.Before(old.WindowEnd) {
 		return
 	}
-	if r.Final != nil && ok && r.WindowEnd.After(old.WindowEnd) && !old.WindowEnd.IsZero() {
+	if (r.Final != nil || r.Active != "") && ok && r.WindowEnd.After(old.WindowEnd) && !old.WindowEnd.IsZero() {
 		g.step[r.Key()] = r.WindowEnd.Sub(old.WindowEnd)
 	}
 	g.newest[r.Key()] = r
