@@ -9,27 +9,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestPolicies(t *testing.T) {
-	records := [][2]int64{{3, 50}, {1, 20}, {1, 10}, {2, -1}, {3, 40}, {2, 60001}} // time, value
-	f := func(p Policy, want int64) {
-		t.Helper()
-		spec := BagSpec{Groups: []string{""}, Policy: p, Hasher: NewHasher([16]byte{1})}
-		b := NewBag(spec)
-		for i, r := range records {
-			if superseded := b.Add(UserHash{1}, 0, r[0], r[1]); superseded != (i > 0) {
-				t.Errorf("%s: record %d: superseded = %v", p, i, superseded)
-			}
-		}
-		if d := cmp.Diff([]Point{{want, 1}}, b.Sample(0)); d != "" {
-			t.Errorf("%s: (-want +got)\n%s", p, d)
-		}
-	}
-	f(First, 10)
-	f(Last, 50)
-	f(Min, -1)
-	f(Max, 60001)
-}
-
 // Policy random must not favour any record: each of 10 values is chosen by about a tenth of the users.
 func TestRandomChoosesEvenly(t *testing.T) {
 	const users, values = 20_000, 10

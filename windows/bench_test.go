@@ -248,16 +248,11 @@ func BenchmarkHashUser(b *testing.B) {
 
 // BenchmarkCapSnapshot writes down a hundred thousand users who have counted, and reads them back.
 func BenchmarkCapSnapshot(b *testing.B) {
-	rule, err := CapSpec{Count: 8, Per: 24 * time.Hour}.Rule(Schedule{Size: time.Minute, Every: time.Minute})
-	if err != nil {
-		b.Fatal(err)
-	}
+	rule := ruleOfMinutes(b, 8, 24*time.Hour)
 	c := NewCap(rule)
 	hasher := NewHasher([16]byte{})
 	for w := range int64(400) {
-		if err := c.Begin(Window{w * int64(time.Minute), (w + 1) * int64(time.Minute)}); err != nil {
-			b.Fatal(err)
-		}
+		beginMinute(b, c, w)
 		for u := range 250 {
 			c.Counts(hasher.User(fmt.Appendf(nil, "%d of %d", u, w)))
 		}

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// capSchedule draws small rules, so that blocks begin and end often.
+// drawCap draws small rules, so that blocks begin and end often.
 func drawCap(t *rapid.T) (CapSpec, Schedule, CapRule) {
 	every := time.Duration(rapid.SampledFrom([]int64{1, 60, 3600, 5000}).Draw(t, "every")) * time.Second
 	overlap := rapid.Int64Range(1, 3).Draw(t, "overlap")
@@ -30,6 +30,24 @@ func drawCap(t *rapid.T) (CapSpec, Schedule, CapRule) {
 		t.Fatal(err)
 	}
 	return c, s, rule
+}
+
+// ruleOfMinutes returns the rule for windows of a minute.
+func ruleOfMinutes(t testing.TB, count int64, per time.Duration) CapRule {
+	t.Helper()
+	rule, err := CapSpec{Count: count, Per: per}.Rule(Schedule{Size: time.Minute, Every: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rule
+}
+
+// beginMinute goes on to the window of a minute.
+func beginMinute(t testing.TB, c *Cap, number int64) {
+	t.Helper()
+	if err := c.Begin(Window{number * minute, (number + 1) * minute}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // drawDays draws the windows in which each user has records, from a first window on.
@@ -219,18 +237,13 @@ func TestCapRules(t *testing.T) {
 
 // A day of one-minute windows with many occasional users: the cap forgets those who are not in their block any more.
 func TestCapForgets(t *testing.T) {
-	rule, err := CapSpec{Count: 8, Per: 24 * time.Hour}.Rule(Schedule{Size: time.Minute, Every: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rule := ruleOfMinutes(t, 8, 24*time.Hour)
 	c := NewCap(rule)
 	r := rand.New(rand.NewPCG(1, 2))
 	const perWindow = 20
 	most := 0
 	for w := range int64(5000) {
-		if err := c.Begin(Window{w * int64(time.Minute), (w + 1) * int64(time.Minute)}); err != nil {
-			t.Fatal(err)
-		}
+		beginMinute(t, c, w)
 		for range perWindow {
 			c.Counts(UserHash{r.Uint64(), r.Uint64()})
 		}
@@ -243,10 +256,7 @@ func TestCapForgets(t *testing.T) {
 
 func TestCapSnapshotsThatAreWrong(t *testing.T) {
 	s := Schedule{Size: time.Minute, Every: time.Minute}
-	rule, err := CapSpec{Count: 8, Per: time.Hour}.Rule(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rule := ruleOfMinutes(t, 8, time.Hour)
 	c := NewCap(rule)
 	if c.Snapshot() != nil {
 		t.Error("a cap that has not begun has a snapshot")
@@ -260,10 +270,7 @@ func TestCapSnapshotsThatAreWrong(t *testing.T) {
 	if _, err := RestoreCap(rule, good); err != nil {
 		t.Fatal(err)
 	}
-	other, err := CapSpec{Count: 12, Per: time.Hour}.Rule(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := ruleOfMinutes(t, 12, time.Hour)
 	if _, err := RestoreCap(other, good); err == nil {
 		t.Error("a snapshot of another rule is restored")
 	}
@@ -306,15 +313,10 @@ func addSnapshot(f *testing.F, snapshot []byte) {
 // the same down again, also from there, and counts nobody too often.
 func FuzzRestoreCap(f *testing.F) {
 	s := Schedule{Size: time.Minute, Every: time.Minute}
-	rule, err := CapSpec{Count: 8, Per: time.Hour}.Rule(s)
-	if err != nil {
-		f.Fatal(err)
-	}
+	rule := ruleOfMinutes(f, 8, time.Hour)
 	c := NewCap(rule)
 	for i := range int64(30) {
-		if err := c.Begin(Window{i * int64(s.Every), (i + 1) * int64(s.Every)}); err != nil {
-			f.Fatal(err)
-		}
+		beginMinute(f, c, i)
 		c.Counts(UserHash{uint64(i % 7), 1 << 63})
 		addSnapshot(f, c.Snapshot())
 	}
@@ -351,10 +353,7 @@ func TestClaimedSizesReserveNoMemory(t *testing.T) {
 	frame := binary.LittleEndian.AppendUint64([]byte{0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0}, 1<<30)
 	// one block, the last, without content
 	frame = append(frame, 1, 0, 0)
-	rule, err := CapSpec{Count: 8, Per: time.Hour}.Rule(Schedule{Size: time.Minute, Every: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rule := ruleOfMinutes(t, 8, time.Hour)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, ofSnapshot := RestoreCap(rule, frame)
@@ -366,11 +365,9 @@ func TestClaimedSizesReserveNoMemory(t *testing.T) {
 	}
 }
 
+// BenchmarkCap goes through windows of 10,000 users, of 100,000 in all.
 func BenchmarkCap(b *testing.B) {
-	rule, err := CapSpec{Count: 8, Per: 24 * time.Hour}.Rule(Schedule{Size: time.Minute, Every: time.Minute})
-	if err != nil {
-		b.Fatal(err)
-	}
+	rule := ruleOfMinutes(b, 8, 24*time.Hour)
 	c := NewCap(rule)
 	r := rand.New(rand.NewPCG(1, 2))
 	users := make([]UserHash, 100_000)
@@ -378,22 +375,13 @@ func BenchmarkCap(b *testing.B) {
 		users[i] = UserHash{r.Uint64(), r.Uint64()}
 	}
 	w := int64(0)
-	b.Run("window of 10,000 users of 100,000", func(b *testing.B) {
-		for b.Loop() {
-			if err := c.Begin(Window{w * int64(time.Minute), (w + 1) * int64(time.Minute)}); err != nil {
-				b.Fatal(err)
-			}
-			for i := range 10_000 {
-				c.Counts(users[(int(w)*7_919+i)%len(users)])
-			}
-			w++
+	for b.Loop() {
+		beginMinute(b, c, w)
+		for i := range 10_000 {
+			c.Counts(users[(int(w)*7_919+i)%len(users)])
 		}
-	})
-	b.Run("snapshot of 100,000 users", func(b *testing.B) {
-		for b.Loop() {
-			c.Snapshot()
-		}
-	})
+		w++
+	}
 }
 
 // changed returns how many windows have another sample if a user with these moments takes back those from one to before

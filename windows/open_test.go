@@ -97,38 +97,6 @@ func TestOneUserChangesLittleOfAList(t *testing.T) {
 	})
 }
 
-// With max_groups 1 everybody counts once, in a listed group or with everybody else. A name that joins the list leaves
-// the others in the same window.
-func TestOthersAddUp(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		spec := openSpec(t)
-		spec.MaxGroups = 1
-		if !spec.Other {
-			spec.Other, spec.Groups = true, append(spec.Groups, "(other)")
-		}
-		events := openEvents(t, spec)
-		users := map[string]bool{}
-		for _, e := range events {
-			users[e.User] = true
-		}
-		m := NewMerger(spec, 1<<20)
-		m.Pass()
-		if err := m.Add(fillOpen(spec, events).Seal(), spec.Window); err != nil {
-			t.Fatal(err)
-		}
-		m.Pass()
-		sum := int64(0)
-		for g := range spec.Groups {
-			for _, p := range m.Sample(g) {
-				sum += p.Count
-			}
-		}
-		if sum != int64(len(users)) {
-			t.Fatalf("%d of %d users count", sum, len(users))
-		}
-	})
-}
-
 // openBag is testBag with names that nobody listed.
 func openBag(spec BagSpec) *Bag {
 	return fillOpen(spec, []event{
