@@ -31,19 +31,18 @@ type Grid struct {
 // grid's precision.
 func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 	g := &Grid{lower: lower, upper: upper, step: step}
-	for _, x := range []struct {
+	numbers := []struct {
 		name  string
 		value decimal.Decimal
-	}{{"lower", lower}, {"upper", upper}, {"step", step}} {
+		units *int64
+	}{{"step", step, &g.width}, {"lower", lower, &g.lo}, {"upper", upper, &g.hi}}
+	for _, x := range numbers {
 		if d := x.value; d.Exponent() > 18 || d.Exponent() < -1000 || d.NumDigits() > 1000 {
 			return nil, parameter.Wrong(x.name, parameter.Shown(d), "at most 17 digits at the precision of the step")
 		}
 	}
 	finest, places := "", 0
-	for _, x := range []struct {
-		name  string
-		value decimal.Decimal
-	}{{"step", step}, {"lower", lower}, {"upper", upper}} {
+	for _, x := range numbers {
 		if n := fractionDigits(x.value); n > places {
 			finest, places = x.name, n
 		}
@@ -52,21 +51,17 @@ func NewGrid(lower, upper, step decimal.Decimal) (*Grid, error) {
 		}
 	}
 	g.digits = places + 1
-	for _, f := range []struct {
-		name  string
-		value decimal.Decimal
-		units *int64
-	}{{"lower", lower, &g.lo}, {"upper", upper, &g.hi}, {"step", step, &g.width}} {
-		units := f.value.Shift(int32(g.digits)).BigInt()
+	for _, x := range numbers {
+		units := x.value.Shift(int32(g.digits)).BigInt()
 		if units.CmpAbs(big.NewInt(1<<60)) > 0 {
 			most := decimal.New(1, int32(mostDigits-places))
 			if places == 0 {
-				return nil, parameter.Wrong(f.name, f.value, "a number from -%s to %[1]s", most)
+				return nil, parameter.Wrong(x.name, x.value, "a number from -%s to %[1]s", most)
 			}
-			return nil, parameter.Wrong(f.name, f.value, "a number from -%s to %[1]s: it has at most %d digits in "+
+			return nil, parameter.Wrong(x.name, x.value, "a number from -%s to %[1]s: it has at most %d digits in "+
 				"all, and %s has %d of them after the point", most, mostDigits, finest, places)
 		}
-		*f.units = units.Int64()
+		*x.units = units.Int64()
 	}
 	switch {
 	case g.lo >= g.hi:
