@@ -319,24 +319,20 @@ func (a *Account) lifetime(stream string, plus []Charge) sum {
 	return a.between(math.MinInt64, math.MaxInt64, stream, plus)
 }
 
-// Fits reports whether the limit would still hold, in every period, if c were added. An exact match fits.
-func (a *Account) Fits(c Charge) bool {
+// Fits reports whether the limit would still hold, in every period, if c were added. An exact match fits. It counts the
+// charges in plus as if they were added. They must not end after c.
+func (a *Account) Fits(c Charge, plus ...Charge) bool {
 	unit := a.filter.sumOf(c.Items)
 	spent := func(at int64) sum {
-		s := a.period(at, "", nil)
+		s := a.period(at, "", plus)
 		s.add(unit, 1)
 		return s
 	}
 	if !c.Cap.none() { // it may take the place of another one
-		spent = func(at int64) sum { return a.period(at, "", []Charge{c}) }
+		all := append(slices.Clone(plus), c)
+		spent = func(at int64) sum { return a.period(at, "", all) }
 	}
 	return a.fitsThrough(c.End, after(c.End, int64(a.limit.Per)), spent)
-}
-
-// FitsBeside is Fits, and counts the charges in plus as if they were added. They must not end after c.
-func (a *Account) FitsBeside(c Charge, plus ...Charge) bool {
-	all := append(slices.Clone(plus), c)
-	return a.fitsThrough(c.End, after(c.End, int64(a.limit.Per)), func(at int64) sum { return a.period(at, "", all) })
 }
 
 // fitsThrough reports whether the limit holds in all periods that end at `from` or later and before `to`: those that

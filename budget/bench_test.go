@@ -100,7 +100,7 @@ func BenchmarkSharedBudget(b *testing.B) {
 			held int
 		}{{"plain", Cap{}, 0}, {"caps", Cap{Count: 8, Per: 24 * time.Hour}, 0}, {"watches", Cap{}, 2}} {
 			left := func(a *Account, i int) int64 {
-				return a.WindowsLeftUnder(fmt.Sprintf("stream-%d", i%streams), c.cap, []Item{boundedRange("0.1", 1)},
+				return a.WindowsLeft(fmt.Sprintf("stream-%d", i%streams), c.cap, []Item{boundedRange("0.1", 1)},
 					100*int64(time.Minute))
 			}
 			b.Run(fmt.Sprintf("%s/%d", c.name, streams), func(b *testing.B) {

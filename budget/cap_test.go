@@ -144,6 +144,9 @@ func TestCapsAndHeldChargesAgainstBruteForce(t *testing.T) {
 			if err := again.AddAll(c); err != nil {
 				t.Fatal(err)
 			}
+			if err := again.AddAll(c); err == nil {
+				t.Fatal("the same charges are taken in a second time")
+			}
 		}
 		for _, h := range heldBy(a) {
 			if err := again.Hold(h); err != nil {
@@ -154,9 +157,10 @@ func TestCapsAndHeldChargesAgainstBruteForce(t *testing.T) {
 		plus := charge("s", 30, pure("0.7", 1))
 		plus.Cap = caps[0]
 		same(t, "with one more", a.Spent(at, plus), cappedIn(append(slices.Clone(paid), plus), helds, limit, at))
-		same(t, "stream", a.StreamSpent("s", at), cappedIn(
-			slices.DeleteFunc(slices.Clone(paid), func(c Charge) bool { return c.Stream != "s" }),
-			slices.DeleteFunc(slices.Clone(helds), func(h Held) bool { return h.Stream != "s" }), limit, at))
+		paidOfS := slices.DeleteFunc(slices.Clone(paid), func(c Charge) bool { return c.Stream != "s" })
+		heldOfS := slices.DeleteFunc(slices.Clone(helds), func(h Held) bool { return h.Stream != "s" })
+		same(t, "stream", a.StreamSpent("s", at), cappedIn(paidOfS, heldOfS, limit, at))
+		same(t, "stream's total", a.StreamTotal("s"), f.bound(capped(f, paidOfS, heldOfS, -1000, 1000)))
 
 		// Windows beyond the number that the caps together allow cost nothing.
 		items, n := []Item{anyItem().Draw(t, "item")}, int64(0)
@@ -170,7 +174,7 @@ func TestCapsAndHeldChargesAgainstBruteForce(t *testing.T) {
 		if n == 200 {
 			n = MostWindows
 		}
-		if got := a.WindowsLeftUnder("s", caps[0], items, at); got != n {
+		if got := a.WindowsLeft("s", caps[0], items, at); got != n {
 			t.Fatalf("%d windows left, want %d", got, n)
 		}
 	})
@@ -281,10 +285,10 @@ func TestMinutesUnderACapArePaidForEver(t *testing.T) {
 	if got := a.Spent(now).Epsilon; !got.Equal(dec("2")) {
 		t.Errorf("spent %s, want 2", got)
 	}
-	if got := a.WindowsLeftUnder("s", minutes, price, now); got != MostWindows {
+	if got := a.WindowsLeft("s", minutes, price, now); got != MostWindows {
 		t.Errorf("%d windows left, want no end", got)
 	}
-	if got := a.WindowsLeft(price, now); got != 0 {
+	if got := a.WindowsLeft("s", Cap{}, price, now); got != 0 {
 		t.Errorf("%d windows left without the cap, want 0", got)
 	}
 	next := minutes

@@ -6,32 +6,22 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// WindowsLeft returns how many more windows at this price the period that ends at a moment could pay for if nothing
-// returned meanwhile: what is left of the budget, divided by the price.
-func (a *Account) WindowsLeft(items []Item, at int64, plus ...Charge) int64 {
-	return a.mostBeside(a.period(at, "", plus), items)
-}
-
-// mostBeside returns how many windows at this price the limit admits besides what is spent.
-func (a *Account) mostBeside(spent sum, items []Item) int64 {
-	unit := a.filter.sumOf(items)
-	return a.mostThatFit(func(n int64) sum {
-		s := spent
-		s.add(unit, n)
-		return s
-	})
-}
-
-// WindowsLeftUnder is WindowsLeft for windows of a stream under a cap. Once the largest prices are paid, further
-// windows cost nothing.
-func (a *Account) WindowsLeftUnder(stream string, cap Cap, items []Item, at int64, plus ...Charge) int64 {
-	if cap.none() {
-		return a.WindowsLeft(items, at, plus...)
-	}
+// WindowsLeft returns how many more windows of a stream at this price, and under this cap, the period that ends at a
+// moment could pay for if nothing returned meanwhile. Under a cap, once the largest prices are paid, further windows
+// cost nothing.
+func (a *Account) WindowsLeft(stream string, cap Cap, items []Item, at int64, plus ...Charge) int64 {
 	from, to := a.limit.endingAt(at)
 	unit := new(a.filter.sumOf(items))
+	if !cap.none() {
+		return a.mostThatFit(func(n int64) sum {
+			return a.between(from, to, "", plus, batch{stream, cap, unit, n, at, at})
+		})
+	}
+	spent := a.between(from, to, "", plus)
 	return a.mostThatFit(func(n int64) sum {
-		return a.between(from, to, "", plus, batch{stream, cap, unit, n, at, at})
+		s := spent
+		s.add(*unit, n)
+		return s
 	})
 }
 

@@ -131,7 +131,7 @@ func TestNoHistoryMovesTheOrder(t *testing.T) {
 			case 0: // a look, which must not matter
 				a.Lost("", 50)
 				a.Spent(50)
-				a.WindowsLeft([]Item{item}, 50)
+				a.WindowsLeft("s", Cap{}, []Item{item}, 50)
 				a.SetLimit(l)
 				continue
 			case 1:

@@ -172,23 +172,6 @@ func TestRunwayOfNothingFromAnOverspentAccount(t *testing.T) {
 	}
 }
 
-// After a full period, a schedule that just fits continues.
-func TestRunwayFromAFullPeriod(t *testing.T) {
-	a := NewAccount(Limit{Epsilon: dec("24"), Per: 24 * time.Hour})
-	s := quarterHours("0.25")
-	for i := range int64(96) {
-		a.Add(Charge{Stream: "s", End: s.first() + i*int64(s.Every), Items: s.Items})
-	}
-	s.Start = 96 * int64(s.Every)
-	if got := a.Runway([]Schedule{s}); !got.Pays {
-		t.Errorf("%+v", got)
-	}
-	s.Items = []Item{boundedRange("0.26", 1)}
-	if got := a.Runway([]Schedule{s}); got.Pays || got.ExhaustedAt != 97*int64(s.Every) || got.Windows != 0 {
-		t.Errorf("%+v, want it exhausted at once", got)
-	}
-}
-
 // An account whose past lies on the schedules is answered from them, and from what is held and expected at its most. No
 // other account is: a window out of step, one that was charged twice, one of another price or of a foreign stream may be
 // what a period cannot pay for.

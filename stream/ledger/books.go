@@ -226,7 +226,7 @@ func (b *Books) standing(e Entry, plus ...budget.Charge) Standing {
 	return Standing{
 		StreamSpent: e.withPaidElsewhere(epsilon(a.StreamTotal(e.Stream, plus...))),
 		BudgetSpent: epsilon(a.Spent(end, plus...)),
-		WindowsLeft: a.WindowsLeftUnder(e.Stream, e.Cap, e.Price, end, plus...),
+		WindowsLeft: a.WindowsLeft(e.Stream, e.Cap, e.Price, end, plus...),
 		Lost: Lost{
 			Stream: e.withPaidElsewhere(epsilon(a.LostIn(e.Stream, math.MinInt64, math.MaxInt64, plus...))),
 			Budget: epsilon(a.Lost("", end, plus...)), Used: a.Used(e.Stream, e.Cap.Lane, e.Price, end, plus...),

@@ -387,7 +387,7 @@ func (b *Books) Paused(e Entry, s Continual) (Pause, bool) {
 func fits(a *budget.Account, e Entry, s Continual, end, until int64, arming []budget.Item,
 	beside ...budget.Charge) bool {
 	if _, ok := s.kind().(leafwise); ok {
-		return a.FitsBeside(e.leafAt(s, end), e.with(arming, beside)...)
+		return a.Fits(e.leafAt(s, end), e.with(arming, beside)...)
 	}
 	return a.FitsHeld(budget.Held{Stream: e.Stream, From: end, To: until,
 		Items: slices.Concat(arming, s.price())}, beside...)

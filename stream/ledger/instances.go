@@ -109,7 +109,7 @@ func (in instances) settle(e *Entry, account *budget.Account, window budget.Char
 		case last.reaches(end) && last.Looked <= end && allowed:
 			s.Instance = number
 			leaf, charged := e.leaf(*s)
-			if charged && !account.FitsBeside(leaf, e.with(arming, beside)...) {
+			if charged && !account.Fits(leaf, e.with(arming, beside)...) {
 				s.take(blank)
 				s.Reason = record.BudgetExhausted // and the instance ends: see add
 			} else if charged {

@@ -95,7 +95,7 @@ func NewReport(b *Books, at time.Time) Report {
 		f.EpsilonTotal = optional(latest.withPaidElsewhere(epsilon(a.StreamTotal(name))))
 		f.EpsilonTotalLost = optional(latest.withPaidElsewhere(epsilon(a.LostIn(name, math.MinInt64, math.MaxInt64))))
 		f.WindowsUsed = a.Used(name, latest.Cap.Lane, latest.Price, at.UnixNano())
-		f.WindowsLeft = a.WindowsLeftUnder(name, latest.Cap, latest.Price, at.UnixNano())
+		f.WindowsLeft = a.WindowsLeft(name, latest.Cap, latest.Price, at.UnixNano())
 		if unpaid := b.streams[name].unpaid; !unpaid.IsZero() && f.WindowsLeft == 0 {
 			f.ExhaustedSince = new(record.Whole(unpaid))
 			if first := since[latest.Budget]; first == nil || unpaid.Before(first.Time) {

@@ -26,7 +26,7 @@ func expected(streams []*config.Stream, now time.Time) (all []outputs.Record) {
 	none := json.Number("0")
 	for _, s := range streams {
 		b := s.Budget
-		left := budget.NewAccount(b.Limit).WindowsLeftUnder(s.Name, s.Cap(0), s.Price(), now.UnixNano())
+		left := budget.NewAccount(b.Limit).WindowsLeft(s.Name, s.Cap(0), s.Price(), now.UnixNano())
 		for _, f := range s.Figures {
 			groups := s.Groups
 			if s.Found != nil && config.Kinds[f.Kind()].Whole {
