@@ -219,10 +219,7 @@ func publish(t testing.TB, g *Grid, streams []stream, windows int, seed byte, sa
 			m := draws[i]
 			laplace := math.Floor(noise.ExpFloat64()/epsilons[i]) - math.Floor(noise.ExpFloat64()/epsilons[i])
 			users := max(0, s.n+int64(laplace))
-			d, err := m.Draw(s, Public{Measure: f.Measure()}, random)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := draw(t, m, s, Public{Measure: f.Measure()}, random)
 			x := d.Values[0].Number
 			first, last := max(1, -floorDiv(-m.p*s.n, m.q)), min(floorDiv(m.p*s.n, m.q)+1, s.n)
 			all[i] = append(all[i], shown{f.Update(x, &users), x, s.values[s.at(first)], s.values[s.at(last)]})

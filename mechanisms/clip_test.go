@@ -313,10 +313,7 @@ func TestOutsidersSampler(t *testing.T) {
 			return dptest.Normalise(law)
 		}
 		dptest.CheckDraws(t, c.name, 30000, law, func() int {
-			d, err := c.Draw(s, Public{}, random)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := draw(t, c, s, Public{}, random)
 			if d.Outside.Users95 == 0 { // nobody can be
 				return 2*side + 1
 			}
@@ -363,10 +360,7 @@ func TestOutsidersBound(t *testing.T) {
 				const draws = 600
 				bounded, noisy, moved, single := 0, 0, 0, 0
 				for range draws {
-					d, err := m.Draw(s, Public{}, random)
-					if err != nil {
-						t.Fatal(err)
-					}
+					d := draw(t, m, s, Public{}, random)
 					clips := q.ClipScale(m)
 					low, high := clips.Decimal(d.Clip[0]).IntPart(), clips.Decimal(d.Clip[1]).IntPart()
 					outside := s.Below(low) + s.n - s.AtMost(high)

@@ -3,71 +3,10 @@ package mechanisms
 import (
 	"bytes"
 	"crypto/rand"
-	"fmt"
 	"io"
 	randv2 "math/rand/v2"
-	"strconv"
 	"testing"
-
-	"github.com/louver/louver/mechanisms/internal/dptest"
 )
-
-// Draws follow the law of the stated ε, and not that of others; both edges come as often as P(Z = K) at a large δ.
-func TestFinderSampler(t *testing.T) {
-	random := randv2.NewChaCha8([32]byte{25})
-	for _, c := range []struct {
-		epsilon, delta string
-		atLeast, n     int64
-	}{{"1", "0.05", 1, 2}, {"1", "0.05", 1, 4}, {"1", "0.05", 1, 20}, {"0.5", "0.02", 3, 9}, {"0.5", "0.02", 3, 30},
-		{"0.3", "0.00001", 5, 40}} {
-		m := finderCase{dec(c.epsilon), dec(c.delta), c.atLeast}.new(t)
-		first := max(m.Threshold(), c.n-m.Bound()) // the least count that can be published; cell 0 is nothing
-		cells := int(c.n+m.Bound()-first) + 2
-		cell := func(outcome string) int {
-			if y, err := strconv.ParseInt(outcome, 10, 64); err == nil {
-				return int(y-first) + 1
-			}
-			return 0
-		}
-		law := func(factor float64) []float64 {
-			l := lawOfFinder(m)
-			l.rate *= factor
-			probabilities := make([]float64, cells)
-			for outcome, p := range l.of(c.n) {
-				probabilities[cell(outcome)] += p
-			}
-			return probabilities
-		}
-		counts := dptest.Counts(60_000, cells, func() int {
-			value, published, err := m.Draw(c.n, random)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !published {
-				return 0
-			}
-			return int(value-first) + 1
-		})
-		dptest.CheckSampler(t, fmt.Sprintf("%+v", c), counts, law)
-		if c.n < m.Certain() || c.delta == "0.00001" {
-			continue // both edges are seen only if all counts are published, and δ is large
-		}
-		// Noise of K+1 or K−1 at most is noticed.
-		for _, bound := range []int64{m.Bound() - 1, m.Bound() + 1} {
-			wrong := lawOfFinder(m)
-			wrong.bound = bound
-			other := make([]float64, cells)
-			for outcome, p := range wrong.of(c.n) {
-				if at := cell(outcome); at < cells {
-					other[max(at, 0)] += p
-				}
-			}
-			if statistic, threshold := dptest.ChiSquare(counts, other); statistic <= threshold {
-				t.Errorf("%+v: another K goes unnoticed: χ² = %.1f ≤ %.1f", c, statistic, threshold)
-			}
-		}
-	}
-}
 
 // Whatever is drawn, a name with fewer than at_least users is never published, so a name that nobody sent never is. One
 // with T + K users or more always is. A published count is T at least and never further off than K.

@@ -33,10 +33,7 @@ func drawnEstimates(t *testing.T, m *bucketed, s *Sample, epsilon float64, draws
 	for range draws {
 		raw, coarse := make([]int64, m.buckets.Len()), make([]int64, m.buckets.Groups())
 		for range windows {
-			d, err := m.Draw(s, Public{}, source)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := draw(t, m, s, Public{}, source)
 			for i, n := range d.Raw {
 				raw[i] += n
 			}

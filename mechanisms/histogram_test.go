@@ -136,61 +136,6 @@ func TestHistogramOfReplacedValues(t *testing.T) {
 	}
 }
 
-// Each level's numbers have the noise of its share of ε, and the two are independent.
-func TestHistogramSampler(t *testing.T) {
-	const draws = 40000
-	g, h := smallGrid(t, 3), []int64{2, 0, 1, 0}
-	for _, mechanism := range []string{"histogram", gaussianHistogram} {
-		m := fourBuckets(t, "1", mechanism)
-		const most = 4
-		fine, coarse := make([]int64, most+3), make([]int64, most+3)
-		joint := make([]int64, 9)
-		for range draws {
-			d, err := m.Draw(sampleOf(g, h), Public{}, rand.Reader)
-			if err != nil {
-				t.Fatal(err)
-			}
-			place := func(x int64) int64 { return min(max(x+1, 0), most+2) }
-			fine[place(d.Raw[0])]++
-			coarse[place(d.Coarse[0])]++
-			sign := func(x int64) int64 { return min(max(x, -1), 1) + 1 }
-			joint[3*sign(d.Raw[0]-2)+sign(d.Coarse[0]-2)]++
-		}
-		noisy := func(factor float64) []float64 { return lumped(2, most, factor*0.5) }
-		if mechanism == gaussianHistogram {
-			noisy = func(factor float64) []float64 { return lumpedGaussian(2, most, math.Sqrt2/factor) }
-		}
-		dptest.CheckSampler(t, mechanism+": the buckets", fine, noisy)
-		dptest.CheckSampler(t, mechanism+": the groups", coarse, noisy)
-		dptest.CheckSampler(t, mechanism+": the two together", joint, func(factor float64) []float64 {
-			p := noisy(factor)
-			three := []float64{p[0] + p[1] + p[2], p[3], p[4] + p[5] + p[6]}
-			var law []float64
-			for _, a := range three {
-				for _, b := range three {
-					law = append(law, a*b)
-				}
-			}
-			return law
-		})
-	}
-}
-
-// lumpedGaussian is like lumped for discrete Gaussian noise.
-func lumpedGaussian(sum, most int64, sigma float64) []float64 {
-	all := make([]float64, most+3)
-	total := 0.0
-	for z := int64(-200); z <= 200; z++ {
-		p := math.Exp(-float64(z*z) / (2 * sigma * sigma))
-		all[min(max(sum+z+1, 0), most+2)] += p
-		total += p
-	}
-	for i := range all {
-		all[i] /= total
-	}
-	return all
-}
-
 // A user is in one bucket and one group, wherever their value lies.
 func TestHistogramCountsEachUserOnce(t *testing.T) {
 	for _, lower := range []string{"0", "5", "-3"} {

@@ -232,10 +232,7 @@ func TestClippedMeanSampler(t *testing.T) {
 		t.Helper()
 		s := sampleOf(smallGrid(t, len(hist)), hist)
 		dptest.CheckDraws(t, name, 30000, func(f float64) []float64 { return dptest.Normalise(law(f)) }, func() int {
-			d, err := m.Draw(s, public, random)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := draw(t, m, s, public, random)
 			return int(d.Values[0].Number)
 		})
 	}
@@ -386,10 +383,7 @@ func TestClippedGaussianDraw(t *testing.T) {
 		}
 		s := sampleOf(g, c.hist)
 		counts := dptest.Counts(20000, len(place), func() int {
-			d, err := m.Draw(s, Public{}, random)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := draw(t, m, s, Public{}, random)
 			x := concentratedMean{d.Outside.fewest >= least, d.Clip[0] / parts, d.Clip[1] / parts, d.Values[0].Number}
 			i, ok := place[x]
 			if !ok {

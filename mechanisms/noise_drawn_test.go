@@ -3,6 +3,7 @@ package mechanisms
 import (
 	"fmt"
 	"io"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -28,64 +29,93 @@ func gaussianOf(num, den int64) func(*exact.Source) *big.Int {
 	return func(s *exact.Source) *big.Int { return s.DiscreteGaussian(law) }
 }
 
-// noiseOfCount returns a function that draws a count and takes the true one away.
-func noiseOfCount(t *testing.T, mechanism string) func(io.Reader) []int64 {
-	g := smallGrid(t, 3)
-	m, s := build(t, Query{Statistic: Count, Mechanism: mechanism, Epsilon: dec("0.3"), Grid: g}), crowd(g)
+// numbersOf returns a function that draws with ε = 0.3 and returns all numbers of the draw, less those without noise.
+func numbersOf(t *testing.T, q Query, points []Point, exactly ...int64) func(io.Reader) []int64 {
+	q.Epsilon = dec("0.3")
+	if q.Grid == nil {
+		q.Grid = smallGrid(t, 3)
+	}
+	m, s := build(t, q), NewSample(q.Grid, points)
 	return func(random io.Reader) []int64 {
-		d, err := m.Draw(s, Public{}, random)
-		if err != nil {
-			t.Fatal(err)
+		d := draw(t, m, s, Public{}, random)
+		numbers := slices.Concat(d.Raw, d.Coarse)
+		if d.Raw == nil {
+			numbers = []int64{d.Values[0].Number}
 		}
-		return []int64{d.Values[0].Number - noisyUsers}
+		for i, n := range exactly {
+			numbers[i] -= n
+		}
+		return numbers
 	}
 }
 
-// noiseOfHistogram returns a function that draws a histogram of nobody: four buckets, and on two levels two groups.
-func noiseOfHistogram(t *testing.T, mechanism string, levels int) func(io.Reader) []int64 {
-	g := smallGrid(t, 3)
-	m := build(t, Query{Statistic: Histogram, Mechanism: mechanism, Epsilon: dec("0.3"), Grid: g, Levels: levels,
-		Buckets: &Bucketing{Ends: ps("0", "1", "2")}})
-	return func(random io.Reader) []int64 {
-		d, err := m.Draw(NewSample[Point](g, nil), Public{}, random)
+// unpublished stands for a name that is not published.
+const unpublished = math.MinInt64
+
+// noiseOfName returns a function that draws for a name with so many users, or with T of them for 0, and the noise that
+// is drawn anew while it is beyond K, if that is published.
+func noiseOfName(t *testing.T, delta string, n int64) (of func(io.Reader) []int64, want func(*exact.Source) *big.Int) {
+	m := finderCase{dec("0.3"), dec(delta), 1}.new(t)
+	if n == 0 {
+		n = m.Threshold()
+	}
+	of = func(random io.Reader) []int64 {
+		value, published, err := m.Draw(n, random)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.Concat(d.Raw, d.Coarse)
-	}
-}
-
-func noiseOfName(t *testing.T) func(io.Reader) []int64 {
-	// Noise beyond K, which is drawn again, has a probability of 3·10^−9.
-	m := finderCase{dec("0.3"), dec("1e-9"), 1}.new(t)
-	return func(random io.Reader) []int64 {
-		value, _, err := m.Draw(noisyUsers, random)
-		if err != nil {
-			t.Fatal(err)
+		if !published {
+			return []int64{unpublished}
 		}
-		return []int64{value - noisyUsers}
+		return []int64{value - n}
+	}
+	return of, func(s *exact.Source) *big.Int {
+		for {
+			if z := laplaceOf("0.3", 1)(s); z.CmpAbs(big.NewInt(m.Bound())) > 0 {
+				continue
+			} else if n+z.Int64() >= m.Threshold() {
+				return z
+			}
+			return big.NewInt(unpublished)
+		}
 	}
 }
-
-func crowd(g *Grid) *Sample { return NewSample(g, []Point{{1, noisyUsers}}) }
 
 // TestNoiseHasAllOfEpsilon compares the noise of mechanisms with what package exact draws from the same random bits at
 // the rate that was asked for. A million draws would hardly tell ε from 1.01·ε by their law. Here some thousand do,
-// because the samplers use the bits in another way at another rate.
+// because the samplers use the bits in another way at another rate. Each number has bits of its own: so all noise is
+// independent.
 func TestNoiseHasAllOfEpsilon(t *testing.T) {
 	const draws = 5000
+	crowd := []Point{{-1, noisyUsers}, {1, noisyUsers}}
+	buckets := func(mechanism string, levels int) func(io.Reader) []int64 {
+		q := Query{Statistic: Histogram, Mechanism: mechanism, Levels: levels,
+			Buckets: &Bucketing{Ends: ps("0", "1", "2")}}
+		return numbersOf(t, q, []Point{{0, 2}, {2, 1}}, []int64{2, 0, 1, 0, 2, 1}[:2*levels+2]...)
+	}
+	certain, uncut := noiseOfName(t, "1e-9", noisyUsers) // noise beyond K has a probability of 3·10^−9
+	cut, few := noiseOfName(t, "0.09", noisyUsers)       // and here in a quarter of the draws
+	half, many := noiseOfName(t, "0.09", 0)
 	for _, c := range []struct {
 		name string
 		of   func(io.Reader) []int64
 		want func(*exact.Source) *big.Int
 	}{
-		{"geometric", noiseOfCount(t, "geometric"), laplaceOf("0.3", 1)},
-		{"gaussian", noiseOfCount(t, "gaussian"), gaussianOf(100, 9)}, // 1/ε²
-		{"histogram of one level", noiseOfHistogram(t, "histogram", 1), laplaceOf("0.3", 1)},
-		{"histogram of two levels", noiseOfHistogram(t, "histogram", 2), laplaceOf("0.3", 2)},
-		{"gaussian_histogram of one level", noiseOfHistogram(t, gaussianHistogram, 1), gaussianOf(100, 9)},
-		{"gaussian_histogram of two levels", noiseOfHistogram(t, gaussianHistogram, 2), gaussianOf(200, 9)},
-		{"truncated_geometric", noiseOfName(t), laplaceOf("0.3", 1)},
+		{"geometric", numbersOf(t, Query{Statistic: Count}, crowd, 2*noisyUsers), laplaceOf("0.3", 1)},
+		{"gaussian", numbersOf(t, Query{Statistic: Count, Mechanism: "gaussian"}, crowd, 2*noisyUsers),
+			gaussianOf(100, 9)}, // 1/ε²
+		{"outside by geometric", numbersOf(t, Query{Statistic: Outside}, crowd, noisyUsers), laplaceOf("0.3", 1)},
+		{"outside by gaussian", numbersOf(t, Query{Statistic: Outside, Mechanism: "gaussian"}, crowd, noisyUsers),
+			gaussianOf(100, 9)},
+		{"histogram of one level", buckets("histogram", 1), laplaceOf("0.3", 1)},
+		{"histogram of two levels", buckets("histogram", 2), laplaceOf("0.3", 2)},
+		{"gaussian_histogram of one level", buckets(gaussianHistogram, 1), gaussianOf(100, 9)},
+		{"gaussian_histogram of two levels", buckets(gaussianHistogram, 2), gaussianOf(200, 9)},
+		{"sum", numbersOf(t, Query{Statistic: Sum, Clip: "none", Grid: grid(t, "-40", "70", "1")},
+			[]Point{{1, noisyUsers}}, -39*noisyUsers), laplaceOf("0.3", 70)},
+		{"truncated_geometric", certain, uncut},
+		{"truncated_geometric of a large δ", cut, few},
+		{"truncated_geometric at the threshold", half, many},
 	} {
 		random, same := rand.NewChaCha8([32]byte{37}), rand.NewChaCha8([32]byte{37})
 		for i := range draws {
@@ -99,21 +129,28 @@ func TestNoiseHasAllOfEpsilon(t *testing.T) {
 	}
 }
 
-// TestMeanLaplaceHasAllOfEpsilon is the same for a quotient of two noisy numbers, each with half of ε.
-func TestMeanLaplaceHasAllOfEpsilon(t *testing.T) {
-	g := smallGrid(t, 1_000_001)
-	m := build(t, Query{Statistic: Mean, Mechanism: "laplace", Epsilon: dec("0.3"), Grid: g}).(*meanLaplace)
+// TestQuotientsHaveAllOfEpsilon is the same for quotients of noisy numbers: a sum and a count with half of ε each, and
+// three sums with all of it.
+func TestQuotientsHaveAllOfEpsilon(t *testing.T) {
+	g, few := smallGrid(t, 1_000_001), smallGrid(t, 5)
+	byLaplace := build(t, Query{Statistic: Mean, Mechanism: "laplace", Epsilon: dec("0.3"), Grid: g}).(*meanLaplace)
+	byThree := build(t, Query{Statistic: Variance, Mechanism: "three_sums", Epsilon: dec("0.3"), Grid: few}).(*wholeVariance)
+	spread := []int64{20, 0, 3, 0, 40}
 	random, same := rand.NewChaCha8([32]byte{37}), rand.NewChaCha8([32]byte{37})
-	s := NewSample(g, []Point{{600_000, 1000}})
 	for i := range 300 {
-		d, err := m.Draw(s, Public{}, random)
-		if err != nil {
-			t.Fatal(err)
-		}
-		source := exact.NewSource(same)
+		d, source := draw(t, byLaplace, NewSample(g, []Point{{600_000, 1000}}), Public{}, random), exact.NewSource(same)
 		sum, count := laplaceOf("0.15", 500_000)(source), laplaceOf("0.15", 1)(source)
-		if want := m.quotient(big.NewInt(1000*100_000), 1000, sum, count); d.Values[0].Number != want {
-			t.Fatalf("draw %d: %d; want %d", i, d.Values[0].Number, want)
+		if want := byLaplace.quotient(big.NewInt(1000*100_000), 1000, sum, count); d.Values[0].Number != want {
+			t.Fatalf("mean, draw %d: %d; want %d", i, d.Values[0].Number, want)
+		}
+		d, source = draw(t, byThree, sampleOf(few, spread), Public{}, random), exact.NewSource(same)
+		var sums [3]*big.Int
+		for k, exactly := range wholeOf(three(spread, 0, 4)) {
+			z := laplaceOf("0.3", 16)(source)
+			sums[k] = z.Add(z, big.NewInt(exactly))
+		}
+		if want := byThree.ratio(4, sums); d.Values[0].Number != want {
+			t.Fatalf("variance, draw %d: %d; want %d", i, d.Values[0].Number, want)
 		}
 	}
 }
@@ -136,22 +173,6 @@ func TestFewUsersHasItsShareOfEpsilon(t *testing.T) {
 				t.Fatalf("p %d/%d, draw %d: %d users are few: %t, one more: %t; want the former alone", c.p, c.q, i, n,
 					ask(n), ask(n+1))
 			}
-		}
-	}
-}
-
-// TestWholeSumHasAllOfEpsilon: the noise of a sum of all values has the rate ε over the largest value.
-func TestWholeSumHasAllOfEpsilon(t *testing.T) {
-	g := grid(t, "-40", "70", "1")
-	m, s := build(t, Query{Statistic: Sum, Clip: "none", Epsilon: dec("0.3"), Grid: g}), crowd(g) // all have −39
-	random, same := rand.NewChaCha8([32]byte{37}), rand.NewChaCha8([32]byte{37})
-	for i := range 300 {
-		d, err := m.Draw(s, Public{}, random)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := laplaceOf("0.3", 70)(exact.NewSource(same)).Int64() - 39*noisyUsers; d.Values[0].Number != want {
-			t.Fatalf("draw %d: %d; want %d", i, d.Values[0].Number, want)
 		}
 	}
 }

@@ -129,13 +129,7 @@ func TestPiecewiseLaplaceSampler(t *testing.T) {
 		for _, epsilon := range []string{"0.5", "2", "7"} {
 			m := build(t, Query{Statistic: Quantile, Mechanism: "piecewise_laplace", P: ps(p), Epsilon: dec(epsilon),
 				Grid: g}).(*ranks)
-			counts := dptest.Counts(30000, points, func() int {
-				d, err := m.Draw(s, Public{}, random)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return int(d.Values[0].Number)
-			})
+			counts := dptest.Counts(30000, points, number(t, m, s, random))
 			dptest.CheckSampler(t, fmt.Sprint("piecewise_laplace ", p, " ε=", epsilon), counts,
 				func(f float64) []float64 { return m.rampLaw(s, f) })
 		}

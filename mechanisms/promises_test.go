@@ -95,10 +95,7 @@ func TestRawMayBeAddedUp(t *testing.T) {
 		var raw, squares, shown float64
 		cuts := 0
 		for range windows {
-			d, err := m.Draw(s, Public{}, rand.Reader)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := draw(t, m, s, Public{}, rand.Reader)
 			x := d.Values[0]
 			if x.Raw == nil || x.Number != min(max(*x.Raw, least), most) {
 				t.Fatalf("%s by %s: %+v", q.Statistic, m.Name(), x)

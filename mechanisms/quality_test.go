@@ -229,10 +229,7 @@ func TestExpectedUsersMakeNothingUseful(t *testing.T) {
 		m := build(t, q)
 		for i := range 60 {
 			points := []Point{{120, 1}, {180, 1}, {250, 1}}[:3*(i%2)]
-			d, err := m.Draw(NewSample(g, points), Public{}, random)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := draw(t, m, NewSample(g, points), Public{}, random)
 			for j, v := range d.Values {
 				if got := q.Judge(v.Bound, j, q.Scale(m).Float(v.Number), nil); got == Useful {
 					t.Errorf("%s by %s of %d users: %v ± %v is called useful", q.Statistic, m.Name(), len(points), v.Number,

@@ -2,6 +2,7 @@ package mechanisms
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -44,6 +45,21 @@ func build(t testing.TB, q Query) Mechanism {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// draw makes one draw.
+func draw(t testing.TB, m Mechanism, s *Sample, public Public, random io.Reader) Draw {
+	t.Helper()
+	d, err := m.Draw(s, public, random)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// number returns a function that makes a draw and returns its first value.
+func number(t testing.TB, m Mechanism, s *Sample, random io.Reader) func() int {
+	return func() int { return int(draw(t, m, s, Public{}, random).Values[0].Number) }
 }
 
 func ps(p ...string) []decimal.Decimal {
@@ -218,13 +234,7 @@ func TestRanksSampler(t *testing.T) {
 						continue // ε hardly matters here
 					}
 					dptest.CheckDraws(t, fmt.Sprint(name, p, " ε=", epsilon, prior), 20000,
-						func(f float64) []float64 { return m.law(s, f, m.measure) }, func() int {
-							d, err := m.Draw(s, Public{}, random)
-							if err != nil {
-								t.Fatal(err)
-							}
-							return int(d.Values[0].Number)
-						})
+						func(f float64) []float64 { return m.law(s, f, m.measure) }, number(t, m, s, random))
 				}
 			}
 		}
@@ -340,10 +350,7 @@ func TestRankErrors(t *testing.T) {
 			far, outside := 0, 0
 			for range draws {
 				users := &NoisyCount{Value: s.n + source.DiscreteLaplace(1, 2, 1).Int64(), Epsilon: 0.5}
-				d, err := m.Draw(s, Public{Users: users}, random)
-				if err != nil {
-					t.Fatal(err)
-				}
+				d := draw(t, m, s, Public{Users: users}, random)
 				below, upTo := float64(s.Below(d.Values[0].Number)), float64(s.AtMost(d.Values[0].Number))
 				if n := float64(s.n); alpha*n-upTo > d.Values[0].RankError95 ||
 					below-alpha*n > d.Values[0].RankError95 {

@@ -20,10 +20,7 @@ func TestLargeSums(t *testing.T) {
 	for _, q := range []Query{{Clip: "none"}, {}, {Mechanism: "clipped_gaussian", ZCDP: true}} {
 		q.Statistic, q.Grid, q.Epsilon = Sum, g, dec("10")
 		m := build(t, q)
-		d, err := m.Draw(s, Public{}, rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := draw(t, m, s, Public{}, rand.Reader)
 		value, want := q.Scale(m).Float(d.Values[0].Number), 3000*8999999.
 		if math.Abs(value-want) > want/1000 || d.Values[0].Stopped() || !finite(d.Values[0].Error95) {
 			t.Errorf("%s: %v, %+v; want %v", m.Name(), value, d.Values[0].Bound, want)
@@ -75,10 +72,7 @@ func TestSumsAreRoundedToTheNearestUnit(t *testing.T) {
 	g := grid(t, "0", "5000000000", "1")
 	q := Query{Statistic: Sum, Clip: "none", Grid: g, Epsilon: dec("1000000000000000")}
 	m := build(t, q)
-	d, err := m.Draw(NewSample(g, []Point{{4_000_000_013, 2}}), Public{}, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := draw(t, m, NewSample(g, []Point{{4_000_000_013, 2}}), Public{}, rand.Reader)
 	if got := fmt.Sprint(q.Scale(m).Text(d.Values[0].Number), " ± ", d.Values[0].Error95); got != "8000000030 ± 5" {
 		t.Errorf("two users with 4000000013: %s, want 8000000030 ± 5", got)
 	}
@@ -92,10 +86,7 @@ func TestStoppedSums(t *testing.T) {
 		q := Query{Statistic: Sum, Clip: "none", Grid: g, Epsilon: dec("1e-17")}
 		m, stopped := build(t, q), 0
 		for range 40 {
-			d, err := m.Draw(NewSample(g, []Point{{g.last, 5}}), Public{}, rand.Reader)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := draw(t, m, NewSample(g, []Point{{g.last, 5}}), Public{}, rand.Reader)
 			x := d.Values[0]
 			if !x.Stopped() {
 				continue

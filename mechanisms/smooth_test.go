@@ -46,10 +46,7 @@ func TestTrimmedIsCutWhereFewAreTrimmed(t *testing.T) {
 			public.Users = &NoisyCount{Value: int64(c.n), Epsilon: 1}
 		}
 		for range 5 { // the own count is off by this much with probability e^{−400/16}
-			d, err := m.Draw(s, public, random)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := draw(t, m, s, public, random)
 			if (d.Clip != nil) != c.cut {
 				t.Errorf("%s: cut to %v", c.name, d.Clip)
 			}
@@ -220,10 +217,7 @@ func TestClippedTrimmedSampler(t *testing.T) {
 		return dptest.Normalise(all)
 	}
 	counts := dptest.Counts(15000, size, func() int {
-		d, err := m.Draw(s, Public{}, random)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := draw(t, m, s, Public{}, random)
 		return place[[2]int64{d.Clip[0], d.Clip[1]}] + int(d.Values[0].Number-d.Clip[0])
 	})
 	dptest.CheckSampler(t, "trimmed", counts, law)

@@ -182,10 +182,7 @@ func TestClippedSumSampler(t *testing.T) {
 				return dptest.Normalise(law)
 			}
 			counts := dptest.Counts(25000, 2*side+1, func() int {
-				d, err := m.Draw(s, Public{}, random)
-				if err != nil {
-					t.Fatal(err)
-				}
+				d := draw(t, m, s, Public{}, random)
 				return int(min(max(d.Values[0].Number, -side), side)) + side
 			})
 			name := mechanism + " sum from " + c.lower
@@ -252,10 +249,7 @@ func TestClippedSumError(t *testing.T) {
 		const draws = 3000
 		within := 0
 		for range draws {
-			d, err := m.Draw(s, Public{}, random)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := draw(t, m, s, Public{}, random)
 			high := g.last
 			if d.Clip != nil {
 				high = d.Clip[1]

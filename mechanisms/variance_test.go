@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/shopspring/decimal"
-
 	"github.com/louver/louver/mechanisms/internal/dptest"
 )
 
@@ -153,10 +151,7 @@ func TestVarianceIsTheVariance(t *testing.T) {
 		for _, name := range Available(statistic) {
 			q := Query{Statistic: statistic, Mechanism: name, Epsilon: dec("100000"), Grid: g}
 			m := build(t, q)
-			d, err := m.Draw(s, Public{}, random)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := draw(t, m, s, Public{}, random)
 			got, truth := q.Scale(m).Float(d.Values[0].Number), q.Truth(s)[0][0].InexactFloat64()
 			if math.Abs(truth-want) > 1e-9 || math.Abs(got-want) > 0.001 {
 				t.Errorf("%s by %s: drawn %v, truth %v, want %v", statistic, name, got, truth, want)
@@ -183,58 +178,6 @@ func TestVarianceIsTheVariance(t *testing.T) {
 			t.Errorf("%s steps: %v, %v", upper, d, err)
 		}
 	}
-}
-
-// The draws follow the law of the ratio of three sums with exact noise.
-func TestThreeSumsSampler(t *testing.T) {
-	const draws, side = 40000, 48 // outside, noise of the rates below has probability less than 1e-8
-	random := rand.NewChaCha8([32]byte{9})
-	g, hist := smallGrid(t, 3), []int64{2, 0, 3}
-	q := Query{Statistic: Variance, Mechanism: "three_sums", Epsilon: decimal.New(2, 0), Grid: g}
-	m := build(t, q).(*wholeVariance)
-	place := map[int64]int{}
-	law := func(f float64) []float64 {
-		p := make([]float64, len(place))
-		var noise []float64
-		for z := -side; z <= side; z++ {
-			noise = append(noise, math.Exp(-math.Abs(float64(z))*f*2/4))
-		}
-		sums := wholeOf(three(hist, 0, 2))
-		for i, a := range noise {
-			for j, b := range noise {
-				for k, c := range noise {
-					if a*b*c < 1e-10 {
-						continue
-					}
-					v := m.ratio(2, [3]*big.Int{big.NewInt(sums[0] + int64(i-side)),
-						big.NewInt(sums[1] + int64(j-side)), big.NewInt(sums[2] + int64(k-side))})
-					at, known := place[v]
-					if !known {
-						at = len(place)
-						place[v] = at
-						p = append(p, 0)
-					}
-					p[at] += a * b * c
-				}
-			}
-		}
-		return dptest.Normalise(p)
-	}
-	law(0.5) // the widest: it finds the places of all values
-	counts := make([]int64, len(place))
-	s := sampleOf(g, hist)
-	for range draws {
-		d, err := m.Draw(s, Public{}, random)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, known := place[d.Values[0].Number]
-		if !known {
-			t.Fatalf("%d is drawn, which has no probability", d.Values[0].Number)
-		}
-		counts[at]++
-	}
-	dptest.CheckSampler(t, "three_sums", counts, law)
 }
 
 // Draws of the clipped variance follow the law of its definition. Some of the intervals have a user outside.
@@ -278,11 +221,5 @@ func TestClippedVarianceSampler(t *testing.T) {
 		return dptest.Normalise(law)
 	}
 	s := sampleOf(g, hist)
-	dptest.CheckDraws(t, "clipped variance", 40000, law, func() int {
-		d, err := m.Draw(s, Public{}, random)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return int(d.Values[0].Number)
-	})
+	dptest.CheckDraws(t, "clipped variance", 40000, law, number(t, m, s, random))
 }

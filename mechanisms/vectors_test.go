@@ -137,16 +137,5 @@ func TestFewUsersVectors(t *testing.T) {
 			t.Errorf("p %s, ε %s, %d users: limit %d, probability %v, want %d, %v", c.P,
 				c.Epsilon, c.N, test.limit, got, c.Limit, c.Probability)
 		}
-		source := testSource(byte(c.N))
-		counts := dptest.Counts(20000, 2, func() int {
-			if test.ask(&Sample{n: c.N}, source) {
-				return 1
-			}
-			return 0
-		})
-		law := func(n int64) []float64 { p := test.probability(n, 1); return []float64{1 - p, p} }
-		if statistic, threshold := dptest.ChiSquare(counts, law(c.N)); statistic > threshold {
-			t.Errorf("p %s, ε %s, %d users: χ² %.1f > %.1f", c.P, c.Epsilon, c.N, statistic, threshold)
-		}
 	}
 }
