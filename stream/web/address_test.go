@@ -1,7 +1,7 @@
 package web
 
 import (
-	"strings"
+	"fmt"
 	"testing"
 	"time"
 
@@ -45,21 +45,14 @@ func TestTruthIsInTheAddress(t *testing.T) {
 
 // The ranges to choose from hold some windows: an hour is no range for windows of a day.
 func TestRangesFitTheWindows(t *testing.T) {
-	for size, wanted := range map[string]string{"10s": "120 windows, 1 h, 1 d, 7 d, all",
-		"1m":  "120 windows, 1 h, 1 d, 7 d, all",
-		"15m": "120 windows, 1 d, 7 d, 30 d, all", "24h": "120 windows, 30 d, 90 d, 365 d, all", "336h": "120 windows, 365 d, all"} {
-		w := newWorld(t, 1<<22)
-		w.publish(0, text("checkout-latency", "eu", "users", 1, "100"))
-		length, err := time.ParseDuration(size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		streams := parsed(t, services(1, ample))
-		streams[0].Window.Size, streams[0].Window.Every = length, length
-		b := visit(t, New(Config{Store: w.store, Streams: streams}), "#/s/checkout-latency/eu")
-		b.until(`document.querySelector("[aria-label=Range] a")`)
-		var names []string
-		b.run(chromedp.Evaluate(`[...document.querySelectorAll("[aria-label=Range] a")].map((e) => e.textContent)`, &names))
-		want(t, "ranges of windows of "+size, strings.Join(names, ", "), wanted)
+	b := open(t, newAct(t, 1, ample, recent(3)), "#/s/checkout-latency/eu")
+	b.until(`[...document.querySelectorAll("[aria-label=Range] a")].map((e) => e.textContent).join(", ") === "120 windows, 1 h, 1 d, 7 d, all"`)
+	for size, wanted := range map[time.Duration]string{10 * time.Second: "120 windows, 1 h, 1 d, 7 d, all",
+		15 * time.Minute: "120 windows, 1 d, 7 d, 30 d, all", 24 * time.Hour: "120 windows, 30 d, 90 d, 365 d, all",
+		14 * 24 * time.Hour: "120 windows, 365 d, all"} {
+		var names string
+		b.run(chromedp.Evaluate(fmt.Sprintf(`import("./range.js").then(({ choices }) => choices(%v).map(([name]) => name).join(", "))`,
+			size.Seconds()), &names, awaited))
+		want(t, fmt.Sprint("ranges of windows of ", size), names, wanted)
 	}
 }

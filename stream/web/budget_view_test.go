@@ -75,24 +75,31 @@ func TestBudgetViewOfWatches(t *testing.T) {
 
 // Where a user's events make one contribution, the page and the budget's view say which, with its unit.
 func TestViewsOfAdding(t *testing.T) {
-	for policy, want := range map[string]string{"sum": "the sum of their values counts",
-		"mean":  "the mean of their values counts",
-		"count": "the number of their events counts", "max": "the max value counts"} {
-		file := strings.NewReplacer("unit: ms", "unit: requests\n    contribution: "+policy).Replace(
-			services(1, ample))
-		about := "each user's " + policy + " from 0 to 60,000 requests"
-		switch policy {
-		case "count":
-			file = strings.Replace(file, "value: v, ", "", 1)
-		case "max":
-			about = "values from 0 to 60,000 requests"
+	policies := []struct{ policy, choice, about string }{
+		{"sum", "the sum of their values counts", "each user's sum from 0 to 60,000 requests"},
+		{"mean", "the mean of their values counts", "each user's mean from 0 to 60,000 requests"},
+		{"count", "the number of their events counts", "each user's count from 0 to 60,000 requests"},
+		{"max", "the max value counts", "values from 0 to 60,000 requests"},
+	}
+	streams := strings.SplitAfter(services(len(policies), ample), "\n  - name: ") // the first part is the file's head
+	for i, c := range policies {
+		of := &streams[i+1]
+		*of = strings.Replace(*of, "unit: ms", "unit: requests\n    contribution: "+c.policy, 1)
+		if c.policy == "count" {
+			*of = strings.Replace(*of, "value: v, ", "", 1)
 		}
-		a := newAct(t, 1, ample, recent(30))
-		a.streams = parsed(t, file)
-		b := open(t, a, "#/budget")
-		b.run(chromedp.Click("summary"))
-		b.shows("details", want)
-		b = open(t, a, "#/s/checkout-latency/eu")
-		b.shows(".detail .about", about)
+	}
+	a := newAct(t, 1, ample, recent(30))
+	a.streams = parsed(t, strings.Join(streams, ""))
+	b := open(t, a, "#/budget")
+	b.until(`document.querySelectorAll("summary").length === 4`)
+	b.run(chromedp.Evaluate(`document.querySelectorAll("summary").forEach((e) => e.click())`, nil))
+	for _, c := range policies {
+		b.shows("details", c.choice)
+	}
+	for i, c := range policies {
+		b.goTo("#/s/" + a.streams[i].Name + "/eu")
+		b.shows("h1", a.streams[i].Name)
+		b.shows(".detail .about", c.about)
 	}
 }

@@ -19,10 +19,10 @@ export class Truth {
     return this.shown ? { truth: (figure) => this.of(figure), incident: (figure) => this.#window(figure)?.incident === figure.group } : {};
   }
 
-  /** The true value of a figure; undefined if it is not known. */
+  /** The true value of a figure, a share in percent; undefined if it is not known. */
   of(figure) {
-    const window = this.#window(figure);
-    return this.shown && window && !window.torn ? window.truth[`${figure.group}/${figure.release}`] : undefined;
+    const truth = this.shown ? this.#window(figure)?.truth[`${figure.group}/${figure.release}`] : undefined;
+    return truth !== undefined && figure.statistic === "share" ? 100 * truth : truth;
   }
 
   /** The group of the newest incident; undefined if none is known. */
