@@ -3,6 +3,7 @@ package decide
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ func cappedStream(t testing.TB, slices int64, every time.Duration, limit string,
 		Replace(capped))[0]
 }
 
-// units are the length of a slice. There is a snapshot after each hour, and only after some minutes.
+// units are the length of a slice. Where it is a minute, a snapshot is due only after some slices.
 var units = rapid.SampledFrom([]time.Duration{time.Minute, time.Hour})
 
 // capWorld is a stream that is disturbed, and who came.
@@ -64,12 +65,12 @@ func newCapWorld(t testing.TB, of config.Edition) *capWorld {
 	c := &capWorld{player: newPlayer(t), of: of, came: map[int64][capUsers]bool{},
 		hides: map[int64][capUsers]bool{}, old: map[string]text{}}
 	c.editions = []config.Edition{of}
-	c.again()
+	c.restart()
 	return c
 }
 
-// again begins another session.
-func (c *capWorld) again() {
+// restart begins another session.
+func (c *capWorld) restart() {
 	settings := spacious
 	if c.narrow {
 		settings.MergeBytes = 1
@@ -87,12 +88,12 @@ func (c *capWorld) slice(came, hides [capUsers]bool, lost int64) {
 			continue
 		}
 		v := userVisit{user: uint64(u + 1), group: capName(u), value: 5}
+		if hides[u] {
+			v.group = hiddenName
+		}
 		if visits = append(visits, v); c.of.Stream.Found != nil { // a name is found if both twins count
-			if hides[u] {
-				v.group = hiddenName
-			}
 			v.twin = true
-			visits = append(visits[:len(visits)-1], userVisit{user: v.user, group: v.group, value: 5}, v)
+			visits = append(visits, v)
 		}
 	}
 	c.give(c.of, visits, trouble{lost: lost})
@@ -101,12 +102,9 @@ func (c *capWorld) slice(came, hides [capUsers]bool, lost int64) {
 // decide has up to n windows decided, beside those that an earlier session drew.
 func (c *capWorld) decide(n int, fate string, unkept bool) {
 	c.t.Helper()
-	before := map[string]text{}
-	for key, text := range c.texts {
-		before[key] = text
-	}
+	before := maps.Clone(c.texts)
 	if c.Core == nil {
-		c.again()
+		c.restart()
 	}
 	windows := 0
 	for _, e := range c.entries {
@@ -274,12 +272,12 @@ func (c *capWorld) befall(r *rapid.T, of steps, spoil func(*rapid.T)) (losses in
 				rapid.SampledFrom([]string{"", unsaved}).Draw(r, "fate"), rapid.Bool().Draw(r, "progress is not kept"))
 		case "abort": // others may have seen it
 			c.decide(rapid.IntRange(1, 4).Draw(r, "windows"), aborted, true)
-			c.again()
+			c.restart()
 		case "nothing": // nobody has
 			c.decide(2, unsent, true)
-			c.again()
+			c.restart()
 		case "stop":
-			c.again()
+			c.restart()
 		case "spoil":
 			if loses {
 				spoil(r)
@@ -288,7 +286,7 @@ func (c *capWorld) befall(r *rapid.T, of steps, spoil func(*rapid.T)) (losses in
 			if c.decide(0, "", true); loses {
 				losses++
 				c.deleted, c.lost = max(c.deleted, c.gather.Needs(c.at)), true
-				c.again()
+				c.restart()
 			}
 		}
 	}
