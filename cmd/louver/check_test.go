@@ -103,50 +103,6 @@ func TestCheckJSON(t *testing.T) {
 	}
 }
 
-// GitHub shows errors and warnings beside the lines of a file, and a workflow stops at warnings if it wants to.
-func TestCheckForGitHub(t *testing.T) {
-	broken := clitest.File(t, "a,b.yaml", strings.Replace(alone, "epsilon: 0.05", "epsilon: 100%", 1))
-	want := "::error file=" + strings.Replace(broken, ",", "%2C", 1) +
-		",line=13::streams[checkout].releases[p50].epsilon: " +
-		"100%25 is not a number; write 1\n"
-	if got := commandLine(t, "", "check", "--format", "github",
-		broken); got != (outcome{code: cli.ExitInvalid, out: want}) {
-		t.Errorf("%+v, want %s", got, want)
-	}
-	calm := strings.Replace(clitest.StreamsFile, "size: 15m", "size: 1h", 1)
-	path := clitest.File(t, "s.yaml", calm)
-	want = "::warning file=" + path + ",line=4::budgets[spare]: no stream uses it\n"
-	if got := commandLine(t, "", "check", "--format", "github", path); got != (outcome{out: want}) {
-		t.Errorf("%+v, want %s", got, want)
-	}
-	for _, format := range []string{"text", "json", "github"} {
-		if got := commandLine(t, "", "check", "--strict", "--format", format, path); got.code != cli.ExitInvalid ||
-			got.out == "" {
-			t.Errorf("%s: %+v", format, got)
-		}
-		fine := clitest.File(t, "s.yaml", strings.Replace(alone, "size: 15m", "size: 1h", 1))
-		if got := commandLine(t, "", "check", "--strict", "--format", format, fine); got.code != cli.ExitDone ||
-			got.err != "" {
-			t.Errorf("%s: %+v", format, got)
-		}
-	}
-	// A warning hides no error of the cluster.
-	lost := commandLine(t, "", "check", "--strict", "--connect", "--kafka-brokers", "a:99999", path)
-	if lost.code != cli.ExitInvalid || !strings.Contains(lost.err, "99999 is not a port") {
-		t.Errorf("%+v", lost)
-	}
-	var report struct {
-		Warnings []string
-		Details  []struct{ Key, Message string } `json:"warning_details"`
-	}
-	got := commandLine(t, "", "check", "--json", path)
-	if err := json.Unmarshal([]byte(got.out), &report); err != nil || len(report.Warnings) != 1 ||
-		len(report.Details) != 1 ||
-		report.Details[0].Key != "budgets[spare]" || report.Details[0].Message != "no stream uses it" {
-		t.Errorf("%v in %+v", err, report)
-	}
-}
-
 // Whoever computes figures from a histogram learns beforehand with how many users they are good for something.
 func TestCheckForecastsFiguresOfAHistogram(t *testing.T) {
 	of := func(expected string) string {

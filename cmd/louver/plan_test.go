@@ -259,27 +259,3 @@ func TestPlanOfTwoCounts(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-// A file whose budget does not pay yet has errors all the same, and then the refusal: plan is for the choice of a
-// budget.
-func TestPlanOfWhatIsNotPaid(t *testing.T) {
-	file := clitest.File(t, "s.yaml", strings.Replace(alone, "epsilon: 24, per: 24h", "epsilon: 2, per: 24h", 1))
-	const refusal = "pays for only 14 windows of the schedule"
-	got := commandLine(t, "", "plan", file)
-	for _, want := range []string{"│ users   │ count     │ geometric │ 0.02 │", "the schedule needs ε 13.44",
-		"lasts 3h45m: it pays for 14 windows; louver run refuses it"} {
-		if !strings.Contains(got.out, want) {
-			t.Errorf("%q is not in\n%s", want, got.out)
-		}
-	}
-	if got.code != cli.ExitInvalid || !strings.Contains(got.err, refusal) {
-		t.Errorf("code %d, %q; want %q", got.code, got.err, refusal)
-	}
-	if got := commandLine(t, "", "plan", "--json", file); got.code != cli.ExitInvalid || !json.Valid([]byte(got.out)) ||
-		!strings.Contains(got.out, `"count_error_95": 150`) {
-		t.Errorf("%+v", got)
-	}
-	if got := commandLine(t, "", "check", file); got.code != cli.ExitInvalid || !strings.Contains(got.err, refusal) {
-		t.Errorf("check: %+v", got)
-	}
-}
