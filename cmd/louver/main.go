@@ -3,7 +3,8 @@
 // Every command is a struct in a file of its own: its fields are the flags, by github.com/alecthomas/kong, and its
 // method Run(*cli.App) error does the work. A new one becomes a field of [commands]. Settings that several commands
 // share are the structs of package cli. A command that embeds one has its flags, with the environment's values as
-// defaults.
+// defaults. Where a command can do several things, the tag for of a flag says for which it has a meaning: see
+// [cli.Misplaced].
 //
 // The packages under internal, each of which uses only those before it: cli is what all commands have in common,
 // cluster reaches Kafka, feed sends files, generate writes files for others, service serves, inspect looks at an app

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
+
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/louver/louver/stream/config"
 	"github.com/louver/louver/stream/health"
@@ -300,38 +303,24 @@ func others(streams []string) string {
 	for _, s := range streams {
 		distinct[s] = true
 	}
-	switch n := len(distinct) - 1; n {
-	case 0:
+	if len(distinct) == 1 {
 		return ""
-	case 1:
-		return ", and 1 other stream"
-	default:
-		return fmt.Sprintf(", and %d other streams", n)
 	}
+	return ", and " + english.Plural(len(distinct)-1, "other stream", "")
 }
 
 // Numbers names partitions of a topic, or the first of many.
 func Numbers(topic string, partitions []int) string {
 	const most = 5
-	text, some := "", partitions[:min(most, len(partitions))]
-	for i, p := range some {
-		switch {
-		case i == 0:
-		case i == len(some)-1 && len(some) == len(partitions):
-			text += " and "
-		default:
-			text += ", "
-		}
-		text += fmt.Sprint(p)
+	var some []string
+	for _, p := range partitions[:min(most, len(partitions))] {
+		some = append(some, strconv.Itoa(p))
 	}
 	if more := len(partitions) - len(some); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+		some = append(some, fmt.Sprintf("%d more", more))
 	}
-	noun := "partitions"
-	if len(partitions) == 1 {
-		noun = "partition"
-	}
-	return fmt.Sprintf("%s %s of %s", noun, text, topic)
+	return fmt.Sprintf("%s %s of %s", english.PluralWord(len(partitions), "partition", ""),
+		english.WordSeries(some, "and"), topic)
 }
 
 // Awaited returns the partitions that windows wait for, sorted.
