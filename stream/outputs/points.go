@@ -37,7 +37,8 @@ var series = []string{"stream", "group", "release"}
 
 var (
 	value = metric("louver.release.value", "",
-		"Newest published value. Absent while it is withheld, or once it is older than three windows.", series)
+		"Newest published value. Absent while it is withheld, or once it is older than three windows, or than three "+
+			"times update for a running total or a number of active users.", series)
 	low = metric("louver.release.low", "",
 		"Lower end of the band: low of the record.", series)
 	high = metric("louver.release.high", "",
