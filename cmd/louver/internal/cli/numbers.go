@@ -101,6 +101,11 @@ func Plural[N int | int64](n N, noun string) string {
 	return humanize.Comma(int64(n)) + " " + english.PluralWord(int(n), noun, "")
 }
 
+// Part writes how many of some things there are: 1,200 of 3,000 rows.
+func Part(n, all int, noun string) string {
+	return humanize.Comma(int64(n)) + " of " + Plural(all, noun)
+}
+
 // WithUnit writes a figure with its unit: 812 ms, 2 users, 1 user.
 func WithUnit(figure, unit string) string {
 	if figure == "1" && (unit == "users" || unit == "visits" || unit == "events" || unit == "requests") {

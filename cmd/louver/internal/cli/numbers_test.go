@@ -28,7 +28,7 @@ func TestGroupedFormats(t *testing.T) {
 	if got, want := Sprintf("%d of %s, %d %%", 12345, "12345", 7), "12,345 of 12345, 7 %"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := Plural(1234, "user"), "1,234 users"; got != want {
+	if got, want := Plural(1234, "user")+", "+Part(1200, 3000, "row"), "1,234 users, 1,200 of 3,000 rows"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -274,7 +274,7 @@ func (s *fileScene) text() sceneText {
 	}{{s.left(), "a stream would reject them"}, {s.survey.Ungrouped, "no group"},
 		{s.survey.Unfinished, "their window is not over"}} {
 		if left.count > 0 {
-			t.remark += fmt.Sprintf(" Left out: %d of %d lines (%s).", left.count, s.survey.Events, left.why)
+			t.remark += fmt.Sprintf(" Left out: %s (%s).", cli.Part(left.count, s.survey.Events, "line"), left.why)
 		}
 	}
 	for _, about := range feed.AboutTimes(s.survey.Times, s.Time, s.TimesFlags) {

@@ -174,8 +174,8 @@ func AboutTimes(t replay.Times, column string, flags TimesFlags) (all []string) 
 			"line says which; they are taken with the day first, and --dates mdy takes the month", column, n.First))
 	}
 	if n := t.Early; n.Count > 0 {
-		all = append(all, fmt.Sprintf("%d of %s before 1990, first on line %d; want a column of times, and numbers in "+
-			"seconds, milli-, micro- or nanoseconds since 1970", n.Count, cli.Plural(t.Events, "event")+are(n.Count),
+		all = append(all, fmt.Sprintf("%s before 1990, first on line %d; want a column of times, and numbers in "+
+			"seconds, milli-, micro- or nanoseconds since 1970", cli.Part(n.Count, t.Events, "event")+are(n.Count),
 			n.First))
 	}
 	return all

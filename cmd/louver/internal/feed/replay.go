@@ -277,15 +277,15 @@ func (j *replaying) tell() error {
 		j.say("%s", about)
 	}
 	if n := times.Untimed; n.Count > 0 {
-		j.say("%d of %s left out, first on line %d (%s)", n.Count,
-			cli.Plural(times.Events+n.Count, "event")+are(n.Count), n.First, Meaning(codec.BadTime, j.columns))
+		j.say("%s left out, first on line %d (%s)", cli.Part(n.Count, times.Events+n.Count, "event")+are(n.Count), n.First,
+			Meaning(codec.BadTime, j.columns))
 	}
 	for _, r := range j.trial.Rejected() {
 		hint := ""
 		if r.Reason == codec.Future && c.From != "" && c.Speed == 0 {
 			hint = "; --speed 1 sends events when they are due"
 		}
-		j.say("a stream will reject %d of %s: %s, first on line %d (%s)%s", r.Count, cli.Plural(j.sent, "event"),
+		j.say("a stream will reject %s: %s, first on line %d (%s)%s", cli.Part(r.Count, j.sent, "event"),
 			r.Reason, r.First, Meaning(r.Reason, j.columns), hint)
 	}
 	return nil

@@ -229,7 +229,7 @@ func printFindings(w io.Writer, found audit.Findings) {
 	if !found.OK {
 		verdict = cli.Plural(found.FaultCount, "fault")
 	}
-	_, _ = fmt.Fprintf(w, "%s: %s, %s: %d match the ledger, %d pending, %d no longer in the output topics; computed "+
+	_, _ = cli.Fprintf(w, "%s: %s, %s: %d match the ledger, %d pending, %d no longer in the output topics; computed "+
 		"again from the ledger: %s and the priors of %s\n", verdict, cli.Plural(found.Entries, "ledger entry"),
 		cli.Plural(found.Outputs, "output"), found.Matched, found.Pending, found.Absent,
 		cli.Plural(found.Checkpoints, "checkpoint"), cli.Plural(found.Priors, "window"))
@@ -238,7 +238,7 @@ func printFindings(w io.Writer, found audit.Findings) {
 			"these too\n", cli.Plural(found.Earlier, "output"))
 	}
 	if found.Instances > 0 {
-		_, _ = fmt.Fprintf(w, "%s: %s armed, each charged once; %d of them fired\n", config.Lasting(),
+		_, _ = cli.Fprintf(w, "%s: %s armed, each charged once; %d of them fired\n", config.Lasting(),
 			cli.Plural(found.Instances, "instance"), found.Firings)
 	}
 }

@@ -90,9 +90,9 @@ func used(f ledger.BudgetReport) string {
 		return "-"
 	}
 	if f.WindowsLeft >= budget.MostWindows {
-		return fmt.Sprintf("%d, no end", f.WindowsUsed)
+		return cli.Sprintf("%d, no end", f.WindowsUsed)
 	}
-	text := fmt.Sprintf("%d of %d", f.WindowsUsed, f.WindowsUsed+f.WindowsLeft)
+	text := cli.Sprintf("%d of %d", f.WindowsUsed, f.WindowsUsed+f.WindowsLeft)
 	if f.WindowsOf != "" {
 		text += " of " + f.WindowsOf
 	}

@@ -65,7 +65,7 @@ func (l *leftOut) say(app *cli.App) {
 		if r.count == 1 {
 			are = "is"
 		}
-		app.Say("louver: %s: %d of %s %s left out, first on line %d: %s (this line is not private: "+
-			"do not publish it)", l.file, r.count, cli.Plural(all, "row"), are, r.first, r.why)
+		app.Say("louver: %s: %s %s left out, first on line %d: %s (this line is not private: "+
+			"do not publish it)", l.file, cli.Part(r.count, all, "row"), are, r.first, r.why)
 	}
 }
