@@ -58,14 +58,16 @@ func (a statements) answer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all := []statement{}
+	all, now := []statement{}, a.now()
+	payers, shared := map[*config.Budget]*payer{}, cost.InCommon(a.payers(now))
+	for b, pays := range config.PayersOf(a.streams, now) {
+		if payers[b], err = a.payer(pays); err != nil {
+			return err
+		}
+	}
 	for _, s := range a.streams {
 		if len(want.streams) == 0 || slices.Contains(want.streams, s.Name) {
-			x, err := a.statement(s)
-			if err != nil {
-				return err
-			}
-			all = append(all, x)
+			all = append(all, a.statement(s, payers[s.Budget], shared, now))
 		}
 	}
 	if len(all) == 0 && len(want.streams) > 0 {
@@ -82,20 +84,35 @@ func (a statements) answer(w http.ResponseWriter, r *http.Request) error {
 	}{all})
 }
 
-// statement says what a stream can reveal.
-func (a statements) statement(s *config.Stream) (statement, error) {
-	b, now := s.Budget, a.now()
-	file := &config.File{Streams: a.streams}
-	pays, of := file.Payer(b, now), s.Cost(now)
+// payer is a budget with all its streams, and what it costs in a day and a period. The statement of each of its streams
+// says that, so it is computed once.
+type payer struct {
+	cost.Payer
+	day     cost.Loss
+	held    *lastDay     // see [reports.lastDay]
+	stretch cost.Stretch // of its period; zero if it is for ever
+}
+
+func (a statements) payer(pays cost.Payer) (*payer, error) {
 	held, err := a.reports.lastDay(pays)
 	if err != nil {
-		return statement{}, err
+		return nil, err
 	}
+	p := &payer{Payer: pays, day: pays.InAnyDay(), held: held}
+	if p.Per != 0 {
+		p.stretch = pays.InAnyStretch()
+	}
+	return p, nil
+}
+
+// statement says what a stream can reveal. shared are the topics that several budgets pay for.
+func (a statements) statement(s *config.Stream, pays *payer, shared []cost.Shared, now time.Time) statement {
+	b, of := s.Budget, s.Cost(now)
 	all := statement{Stream: s.Name, Losses: []loss{}}
-	all.Losses = append(all.Losses, ofWindows(s, pays, of)...)
+	all.Losses = append(all.Losses, ofWindows(s, pays.Payer, of)...)
 	all.Losses = append(all.Losses, beside(s)...)
 	const anyOf = "that person is in any of them"
-	day := pays.InAnyDay()
+	day, held := pays.day, pays.held
 	if held != nil && !day.Unbounded && held.lost.GreaterThan(day.Epsilon) {
 		why := ": former definitions, or users who were counted anew, cost more"
 		if held.partial {
@@ -115,7 +132,7 @@ func (a statements) statement(s *config.Stream) (statement, error) {
 		all.Losses = append(all.Losses,
 			newLoss("budget", 0, per, limit, "All windows together, for ever, cost one person at most %s.", anyOf))
 	} else {
-		stretch := pays.InAnyStretch()
+		stretch := pays.stretch
 		later, partly := "", ""
 		if stretch.Later {
 			later = " with later ones in which that person counts instead"
@@ -130,15 +147,15 @@ func (a statements) statement(s *config.Stream) (statement, error) {
 				fmt.Sprintf("What one person does in any %s falls into up to %d windows%s. Together%s they cost at "+
 					"most %%s.", per, stretch.Windows, partly, later), "that person did any of it"))
 	}
-	for _, shared := range cost.InCommon(a.payers(now)) {
-		if shared.Topic == s.Input.Topic {
-			all.Losses = append(all.Losses, newLoss("input", 0, "24h", shared.Day,
+	for _, of := range shared {
+		if of.Topic == s.Input.Topic {
+			all.Losses = append(all.Losses, newLoss("input", 0, "24h", of.Day,
 				fmt.Sprintf("Budgets %s pay for the people of topic %s. Through all of them one person loses at most "+
-					"%%s in any 24 h.", strings.Join(shared.Budgets, ", "), shared.Topic),
+					"%%s in any 24 h.", strings.Join(of.Budgets, ", "), of.Topic),
 				"that person is in any of their windows"))
 		}
 	}
-	return all, nil
+	return all
 }
 
 // payers returns the budgets of all streams.

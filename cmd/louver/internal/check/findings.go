@@ -23,12 +23,13 @@ type findings struct {
 
 // find describes all streams and budgets of a file. now is the start of streams with start: now.
 func find(file *config.File, known *forecastFlags, now time.Time) (found findings, err error) {
+	payers := config.PayersOf(file.Streams, now)
 	for _, s := range file.Streams {
 		public, err := known.public(s, s.Grid)
 		if err != nil {
 			return found, err
 		}
-		x, err := describeStream(s, file.Payer(s.Budget, now), public, now)
+		x, err := describeStream(s, payers[s.Budget], public, now)
 		if err != nil {
 			return found, err
 		}
@@ -39,7 +40,7 @@ func find(file *config.File, known *forecastFlags, now time.Time) (found finding
 	}
 	for _, b := range file.Budgets {
 		found.Budgets = append(found.Budgets, describeBudget(file, b, now))
-		backlogs := file.Payer(b, now).Backlogs(now)
+		backlogs := payers[b].Backlogs(now)
 		for i, s := range file.StreamsOf(b) {
 			found.Streams[slices.Index(file.Streams, s)].Backlog = describeBacklog(s, backlogs[i])
 		}

@@ -2,9 +2,11 @@ package check
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/louver/louver/mechanisms/forecast"
 	"github.com/louver/louver/stream/config"
@@ -42,5 +44,35 @@ streams:
 	var text bytes.Buffer
 	if of.print(&text); !strings.Contains(text.String(), "costs one user ε 20 at a time, at most 2 times") {
 		t.Error(text.String())
+	}
+}
+
+// With twice as many streams of one budget there is twice as much to do, and not four times.
+func TestCheckOfManyStreams(t *testing.T) {
+	allocations := func(streams int) float64 {
+		var yaml strings.Builder
+		yaml.WriteString("version: 1\nbudgets: [{name: b, epsilon: 1000, per: 24h}]\nstreams:\n")
+		for i := range streams {
+			fmt.Fprintf(&yaml, `  - name: s%d
+    input: {topic: in, user: user, value: value}
+    bounds: {lower: 0, upper: 10, step: 1}
+    window: {size: 1h, grace: 10s}
+    releases: [{name: users, statistic: count, epsilon: 0.01}]
+    output: {topic: out}
+    budget: b
+`, i)
+		}
+		file, err := parse.File("s.yaml", []byte(yaml.String()), os.LookupEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return testing.AllocsPerRun(1, func() {
+			if _, err := find(file, &forecastFlags{}, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if few, many := allocations(100), allocations(200); many > 2.5*few {
+		t.Errorf("%.0f allocations for 100 streams, %.0f for 200", few, many)
 	}
 }

@@ -49,11 +49,12 @@ type limitReport struct {
 // withMost adds what one person loses at most by the newest definitions.
 func withMost(r ledger.Report, editions []config.Edition, now time.Time) budgetReport {
 	file := newest(editions, now)
+	payers := config.PayersOf(file.Streams, now)
 	all := budgetReport{Streams: []streamReport{}, Budgets: []limitReport{}, Watches: r.Watches}
 	for _, of := range r.Streams {
 		x := streamReport{StreamReport: of}
 		if s := file.Stream(of.Stream); s != nil && len(s.Price()) > 0 {
-			x.window, x.besides = file.Payer(s.Budget, now).Lost(s.Cost(now), 1), config.Besides(s)
+			x.window, x.besides = payers[s.Budget].Lost(s.Cost(now), 1), config.Besides(s)
 			x.Epsilon, x.Delta = new(cli.NewDigits(x.window.Epsilon)), new(cli.NewDigits(x.window.Delta))
 		}
 		all.Streams = append(all.Streams, x)
@@ -61,7 +62,7 @@ func withMost(r ledger.Report, editions []config.Edition, now time.Time) budgetR
 	for _, of := range r.Budgets {
 		x := limitReport{BudgetReport: of}
 		if i := slices.IndexFunc(file.Budgets, func(b *config.Budget) bool { return b.Name == of.Budget }); i >= 0 {
-			pays := file.Payer(file.Budgets[i], now)
+			pays := payers[file.Budgets[i]]
 			x.day, x.covered = pays.InAnyDay(), pays.Covers(of.ChargedDay)
 			x.DayEpsilon, x.DayDelta, x.DaySum = new(cli.NewDigits(x.day.Epsilon)), new(cli.NewDigits(x.day.Delta)),
 				SumOf(x.day)
