@@ -72,7 +72,7 @@ func browse(t *testing.T, host string) *tab {
 		t.Fatal(chromium.err)
 	}
 	if chromium.ctx == nil {
-		t.Skip("there is no Chromium on this machine: install the package chromium, as .ci/run does")
+		t.Skip("there is no Chromium on this machine: install the package chromium-headless-shell, as .ci/run does")
 	}
 	browser := cdp.WithExecutor(chromium.ctx, chromedp.FromContext(chromium.ctx).Browser)
 	page, err := target.CreateTarget("about:blank").Do(browser)

@@ -13,6 +13,7 @@ import (
 // so less than once in 10⁶ runs (Poisson's law bounds the sum of independent misses). Totals are left out: their noise
 // is shared by many windows.
 func TestBandsOfTheDemoHoldTheTruth(t *testing.T) {
+	t.Parallel() // beside the demo that Prometheus watches, which mostly waits
 	s := newSimulation(10 * time.Second)
 	a := watch(t, s, func(all []picture) bool { return len(all) >= 160 })
 	shown, held, without := 0, 0, 0
