@@ -190,6 +190,7 @@ func TestEveryExtreme(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{32})
 	grids := []*Grid{smallGrid(t, 2), smallGrid(t, 3), smallGrid(t, 60001), grid(t, "0", "9007199254740992", "1"),
 		grid(t, "-4503599627370496", "4503599627370496", "1")}
+	counts := []*NoisyCount{nil, {Value: 0, Epsilon: 1e6}, {Value: 1 << 62, Epsilon: 1e-9}}
 	for _, g := range grids {
 		for _, epsilon := range []string{"0.0001", "0.123456789", "50", "1000000"} {
 			for _, q := range everyQuery(g) {
@@ -200,7 +201,7 @@ func TestEveryExtreme(t *testing.T) {
 				m := build(t, q)
 				for i, points := range [][]Point{nil, {{1, 1}}, {{0, 1}, {g.last, 1}}, {{-1, 1000}, {g.last + 1, 1000}},
 					{{g.last, 100_000}}} {
-					for _, users := range []*NoisyCount{nil, {Value: 0, Epsilon: 1e6}, {Value: 1 << 62, Epsilon: 1e-9}} {
+					for _, users := range counts {
 						d := draw(t, m, NewSample(g, points), Public{Users: users}, random)
 						checkExtreme(t, q, m, d, i == 4 && users == nil && epsilon == "1000000")
 					}

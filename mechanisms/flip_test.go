@@ -8,12 +8,9 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"github.com/louver/louver/mechanisms/exact"
 	"github.com/louver/louver/mechanisms/internal/dptest"
 	"github.com/louver/louver/mechanisms/internal/parameter"
 )
-
-func testSource(seed byte) *exact.Source { return exact.NewSource(rand.NewChaCha8([32]byte{seed})) }
 
 // steep is a base measure with weights from 1 to 10^6.
 func steep(points int) *Measure {

@@ -134,7 +134,8 @@ func TestNoiseHasAllOfEpsilon(t *testing.T) {
 func TestQuotientsHaveAllOfEpsilon(t *testing.T) {
 	g, few := smallGrid(t, 1_000_001), smallGrid(t, 5)
 	byLaplace := build(t, Query{Statistic: Mean, Mechanism: "laplace", Epsilon: dec("0.3"), Grid: g}).(*meanLaplace)
-	byThree := build(t, Query{Statistic: Variance, Mechanism: "three_sums", Epsilon: dec("0.3"), Grid: few}).(*wholeVariance)
+	byThree := build(t, Query{Statistic: Variance, Mechanism: "three_sums", Epsilon: dec("0.3"),
+		Grid: few}).(*wholeVariance)
 	spread := []int64{20, 0, 3, 0, 40}
 	random, same := rand.NewChaCha8([32]byte{37}), rand.NewChaCha8([32]byte{37})
 	for i := range 300 {
