@@ -70,3 +70,24 @@ func TestFoundNamesFitIntoAnEntry(t *testing.T) {
 		t.Errorf("%d names are listed (%v), want as many as have room, and shoes with the most users", len(listed), err)
 	}
 }
+
+// A discovery whose input lost something has a line of its own, which names it, beside that of the windows.
+func TestIncompleteDiscoveriesAreNamed(t *testing.T) {
+	c := &Core{lossy: map[string]loss{}, now: newYear}
+	for _, incomplete := range []bool{true, true, false} {
+		for _, lane := range []string{"", "hourly"} {
+			c.tellIncomplete(ledger.Entry{Stream: "s", Lane: lane, WindowEnd: newYear, Incomplete: incomplete})
+		}
+	}
+	var told []string
+	for _, n := range c.Notices() {
+		line := n.(Line)
+		at := slices.IndexFunc(line.Fields, func(f Field) bool { return f.Name == "discovery" })
+		told = append(told, fmt.Sprint(line.Level, " ", at >= 0))
+	}
+	want := []string{fmt.Sprint(Error, " false"), fmt.Sprint(Error, " true"), fmt.Sprint(Info, " false"),
+		fmt.Sprint(Info, " true")}
+	if !slices.Equal(told, want) {
+		t.Errorf("%q, want %q", told, want)
+	}
+}

@@ -133,10 +133,14 @@ type loss struct {
 func (c *Core) tellIncomplete(e ledger.Entry) {
 	key := e.Stream + " " + e.Lane
 	row, lasts := c.lossy[key]
+	of := []Field{{"stream", e.Stream}}
+	if e.Lane != "" { // its periods lack what the windows lack, and end at other times
+		of = append(of, Field{"discovery", e.Lane})
+	}
 	if !e.Incomplete {
 		if delete(c.lossy, key); lasts {
-			c.say(Line{Info, "windows are complete again", []Field{{"stream", e.Stream}, {"incomplete", row.windows},
-				{"first_window_end", row.first}, {"last_window_end", row.last}}})
+			c.say(Line{Info, "windows are complete again", append(of, Field{"incomplete", row.windows},
+				Field{"first_window_end", row.first}, Field{"last_window_end", row.last})})
 		}
 		return
 	}
@@ -149,7 +153,7 @@ func (c *Core) tellIncomplete(e ledger.Entry) {
 		row.told = c.now
 		c.say(Line{Error, "part of a window's input was lost: what is left counts, and the window is marked " +
 			"incomplete. So are those after it, until a line says that windows are complete again",
-			[]Field{{"stream", e.Stream}, {"window_end", e.WindowEnd}, {"input_partitions", e.IncompleteIn}}})
+			append(of, Field{"window_end", e.WindowEnd}, Field{"input_partitions", e.IncompleteIn})})
 	}
 	c.lossy[key] = row
 }
