@@ -55,7 +55,7 @@ func newCounting(q *Query) (of func(s *Sample) int64, err error) {
 
 // replaced is the promise itself: with another value the user is counted or not, so that the count changes by at most
 // 1.
-func (m *counting) replaced() (privacy.Promise, int64) { return m.promise, 1 }
+func (m *counting) replaced() privacy.Promise { return m.promise }
 
 // Counts reports whether the values are numbers of users.
 func (m *counting) Counts() bool { return true }

@@ -77,12 +77,12 @@ func newGaussianHistogram(q *Query) (Mechanism, error) {
 	return q.bucketed(header{gaussianHistogram, privacy.NewZCDP(q.Epsilon)}, buckets, gaussian{rho}), nil
 }
 
-// replaced says what another value of a user reveals.
+// moves is how many draws another value of a user costs: see [Replaced].
 //
 // Privacy: the user moves to another bucket. In each level this changes at most two numbers by 1, where a user who
 // leaves changes one. All numbers have noise of their own, so the draws of the old numbers and those of the new ones are
-// two mechanisms, each with this promise. Where nobody's bucket or group changes, so does no number.
-func (m *bucketed) replaced() (privacy.Promise, int64) { return m.promise, 2 }
+// two mechanisms, each with the promise of the histogram. A number that is both an old and a new one does not change.
+const moves = 2
 
 func (q *Query) bucketed(h header, buckets *histogram.Buckets, z noise) *bucketed {
 	m := &bucketed{header: h, buckets: buckets, noise: z, draw: z.law(1)}

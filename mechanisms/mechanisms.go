@@ -108,15 +108,13 @@ type Mechanism interface {
 // mechanism is about one that is added or removed. It is as much as so many draws with the returned promise, one or two,
 // all independent of each other. In general it is as much as a removal and an addition: see [privacy.Promise.Twice].
 func Replaced(m Mechanism) (p privacy.Promise, draws int64) {
-	if r, ok := m.(replaceable); ok {
-		return r.replaced()
+	switch r := m.(type) {
+	case *bucketed:
+		return r.promise, moves
+	case interface{ replaced() privacy.Promise }:
+		return r.replaced(), 1
 	}
 	return m.Promise().Twice(), 1
-}
-
-// replaceable mechanisms know more about another value than that it is a removal and an addition.
-type replaceable interface {
-	replaced() (privacy.Promise, int64)
 }
 
 // header holds the common fields of all mechanisms.

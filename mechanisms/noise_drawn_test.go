@@ -23,9 +23,10 @@ func laplaceOf(epsilon string, scale int64) func(*exact.Source) *big.Int {
 	}
 }
 
-// gaussianOf returns discrete Gaussian noise of this variance parameter from package exact.
-func gaussianOf(num, den int64) func(*exact.Source) *big.Int {
-	law := exact.NewGaussian(big.NewRat(num, den))
+// gaussianOf returns discrete Gaussian noise from package exact. Its variance parameter is so many times 1/ε², for an ε
+// of 0.3.
+func gaussianOf(levels int64) func(*exact.Source) *big.Int {
+	law := exact.NewGaussian(big.NewRat(100*levels, 9))
 	return func(s *exact.Source) *big.Int { return s.DiscreteGaussian(law) }
 }
 
@@ -103,14 +104,14 @@ func TestNoiseHasAllOfEpsilon(t *testing.T) {
 	}{
 		{"geometric", numbersOf(t, Query{Statistic: Count}, crowd, 2*noisyUsers), laplaceOf("0.3", 1)},
 		{"gaussian", numbersOf(t, Query{Statistic: Count, Mechanism: "gaussian"}, crowd, 2*noisyUsers),
-			gaussianOf(100, 9)}, // 1/ε²
+			gaussianOf(1)},
 		{"outside by geometric", numbersOf(t, Query{Statistic: Outside}, crowd, noisyUsers), laplaceOf("0.3", 1)},
 		{"outside by gaussian", numbersOf(t, Query{Statistic: Outside, Mechanism: "gaussian"}, crowd, noisyUsers),
-			gaussianOf(100, 9)},
+			gaussianOf(1)},
 		{"histogram of one level", buckets("histogram", 1), laplaceOf("0.3", 1)},
 		{"histogram of two levels", buckets("histogram", 2), laplaceOf("0.3", 2)},
-		{"gaussian_histogram of one level", buckets(gaussianHistogram, 1), gaussianOf(100, 9)},
-		{"gaussian_histogram of two levels", buckets(gaussianHistogram, 2), gaussianOf(200, 9)},
+		{"gaussian_histogram of one level", buckets(gaussianHistogram, 1), gaussianOf(1)},
+		{"gaussian_histogram of two levels", buckets(gaussianHistogram, 2), gaussianOf(2)},
 		{"sum", numbersOf(t, Query{Statistic: Sum, Clip: "none", Grid: grid(t, "-40", "70", "1")},
 			[]Point{{1, noisyUsers}}, -39*noisyUsers), laplaceOf("0.3", 70)},
 		{"truncated_geometric", certain, uncut},

@@ -49,17 +49,17 @@ type wholeSum struct {
 //
 // Privacy: it moves the sum by at most d = max v − min v. The noise has the scale c/ε, c = max|v|, so that the loss is
 // at most ε·d/c. This is at most ε if no value is negative, or none positive, and 2ε if −c and c are the bounds.
-func (m *wholeSum) replaced() (privacy.Promise, int64) {
+func (m *wholeSum) replaced() privacy.Promise {
 	d, c := decimal.NewFromInt(m.value(m.grid.last)-m.value(0)), decimal.NewFromInt(m.largest())
 	if d.LessThanOrEqual(c) {
-		return m.promise, 1
+		return m.promise
 	}
 	const digits = 9
 	share, rest := d.QuoRem(c, digits)
 	if rest.IsPositive() {
 		share = share.Add(decimal.New(1, -digits)) // rounded up: it is a bound
 	}
-	return privacy.NewPure(m.promise.Epsilon.Mul(share)), 1
+	return privacy.NewPure(m.promise.Epsilon.Mul(share))
 }
 
 // sums knows the values of the grid's points in whole units.
