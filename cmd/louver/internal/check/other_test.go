@@ -76,3 +76,14 @@ func TestCheckOfManyStreams(t *testing.T) {
 		t.Errorf("%.0f allocations for 100 streams, %.0f for 200", few, many)
 	}
 }
+
+// One user is no users.
+func TestAWatchThatOneUserSetsOff(t *testing.T) {
+	var text bytes.Buffer
+	x := watchReport{}
+	x.Excess = 0.4
+	x.print(&text, 0)
+	if want := "with 1 user beyond the condition in one group"; !strings.Contains(text.String(), want) {
+		t.Errorf("%q is not in %s", want, text.String())
+	}
+}

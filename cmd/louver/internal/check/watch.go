@@ -66,10 +66,7 @@ func describeWatch(s *config.Stream, w *config.Watch, expected int64) watchRepor
 
 // print writes what a watch costs and sees.
 func (x watchReport) print(w *bytes.Buffer, expected int64) {
-	more, many := "more", "too many"
-	if cli.Direction(x.Condition) != many {
-		more, many = "fewer", "too few"
-	}
+	many := cli.Direction(x.Condition)
 	cli.Fprintf(w, "  watch %s fires if %s\n", x.Watch, x.words)
 	if x.looks != "" {
 		cli.Fprintf(w, "    it looks at %s\n", x.looks)
@@ -78,8 +75,8 @@ func (x watchReport) print(w *bytes.Buffer, expected int64) {
 		x.Epsilon, cli.Plural(x.AtMost, "time"))
 	cli.Fprintf(w, "    its margin of %s keeps the probability of a false alarm in %s at %s %% or less\n",
 		cli.WithUnit(cli.Tenths(x.Margin), "users"), x.FalseAlarmsPer, x.FalseAlarms.Shift(2))
-	cli.Fprintf(w, "    with %.0f %s users than that in one group, it fires in the first window with a "+
-		"probability of 95 %%\n", math.Ceil(x.Excess), more)
+	cli.Fprintf(w, "    with %s beyond the condition in one group, it fires in the first window with a "+
+		"probability of 95 %%\n", cli.WithUnit(fmt.Sprintf("%.0f", math.Ceil(x.Excess)), "users"))
 	if x.Most != nil {
 		cli.Fprintf(w, "    of %d expected users at most %s can be %s: it misses even these with a probability of %s\n",
 			expected, cli.Tenths(*x.Most), many, missed(*x.Missed))
