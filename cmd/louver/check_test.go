@@ -42,9 +42,6 @@ func TestCheckRights(t *testing.T) {
 	}
 }
 
-// alone is the streams file without the budget that no stream uses.
-var alone = strings.Replace(clitest.StreamsFile, "  - {name: spare, epsilon: 1, per: forever}\n", "", 1)
-
 func TestCheckJSON(t *testing.T) {
 	path := clitest.File(t, "s.yaml", strings.Replace(clitest.StreamsFile, "budget: shoppers",
 		"budget: {epsilon: 0.3, per: forever}\n    on_exhausted: withhold", 1))

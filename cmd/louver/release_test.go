@@ -13,12 +13,6 @@ var exactly = []string{"release", "--lower", "0", "--upper", "100", "--step", "0
 
 func with(args ...string) []string { return append(append([]string{}, exactly...), args...) }
 
-const rows = "\ufeffid, ms ,note\nann,10,\"a,b\"\nbob, 50,\nann,30,\neve,9999,\nann,20.4,\n"
-
-// Who has given no column of users is told what protects a row and not a person.
-const eachRow = "louver: stdin: each row counts as a user of its own; " +
-	"want --user COLUMN if somebody can have several rows\n"
-
 func TestReleaseFile(t *testing.T) {
 	path := clitest.File(t, "numbers", "1\r\n2\r\n3\r\n")
 	for _, args := range [][]string{with(path), with("--", path)} {

@@ -12,9 +12,8 @@ import (
 	"github.com/louver/louver/stream/config"
 )
 
-func behind(release string, ago time.Duration) Threshold {
-	return Threshold{Stream: "web", Release: release, Ago: ago}
-}
+// behind is an alert on what is less than a week ago.
+func behind(release string) Threshold { return Threshold{Stream: "web", Release: release, Ago: week} }
 
 const week = 7 * 24 * time.Hour
 
@@ -27,7 +26,7 @@ func TestMarginsOfTotals(t *testing.T) {
 		if of.Name == "month" {
 			continue
 		}
-		r, err := behindAlert(s, of, behind(of.Name, week))
+		r, err := behindAlert(s, of, behind(of.Name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +65,7 @@ func TestAgos(t *testing.T) {
 
 // Prometheus evaluates the alerts: see testdata/behind_test.yaml for the cases.
 func TestBehindInPrometheus(t *testing.T) {
-	testInPrometheus(t, parsed(t, totals), "behind_test.yaml", behind("today", week), behind("heute", week))
+	testInPrometheus(t, parsed(t, totals), "behind_test.yaml", behind("today"), behind("heute"))
 }
 
 // testInPrometheus writes alerts, and lets promtool test them with the cases of a file.
@@ -99,7 +98,7 @@ func testInPrometheus(t *testing.T, streams []*config.Stream, file string, of ..
 func TestMarginOfActiveUsers(t *testing.T) {
 	s := parsed(t, active)[0]
 	of := config.All[*config.Active](s)[0]
-	r, err := behindAlert(s, of, behind("now", week))
+	r, err := behindAlert(s, of, behind("now"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,5 +117,5 @@ func TestMarginOfActiveUsers(t *testing.T) {
 
 // Prometheus evaluates the alert of active users: see testdata/active_test.yaml for the cases.
 func TestActiveUsersBehindInPrometheus(t *testing.T) {
-	testInPrometheus(t, parsed(t, active), "active_test.yaml", behind("now", week))
+	testInPrometheus(t, parsed(t, active), "active_test.yaml", behind("now"))
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-func above(stream, release, value string, windows int) Threshold {
-	return Threshold{Stream: stream, Release: release, Value: decimal.RequireFromString(value), Windows: windows}
+func above(release, value string, windows int) Threshold {
+	return Threshold{Stream: "web", Release: release, Value: decimal.RequireFromString(value), Windows: windows}
 }
 
 func below(release, value string, windows int) Threshold {
-	t := above("web", release, value, windows)
+	t := above(release, value, windows)
 	t.Below = true
 	return t
 }
@@ -44,8 +44,8 @@ func TestRulesInPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	thresholds := []Threshold{above("web", "users", "500", 2), below("users", "400", 2),
-		noisy(above("web", "p50", "500", 1)), above("web", "total", "5000000", 0), above("web", "avg", "10.5", 0)}
+	thresholds := []Threshold{above("users", "500", 2), below("users", "400", 2),
+		noisy(above("p50", "500", 1)), above("total", "5000000", 0), above("avg", "10.5", 0)}
 	want := Wanted{Thresholds: thresholds, Objectives: []Objective{slow}}
 	if _, err := Write(f, append(parsed(t, web), shop(t)), want); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestRulesOfHistogramsInPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	thresholds := []Threshold{above("web", "p99.1h", "500", 0), above("web", "slow", "0.05", 0),
+	thresholds := []Threshold{above("p99.1h", "500", 0), above("slow", "0.05", 0),
 		below("shape", "500", 0)}
 	if _, err := Write(f, parsed(t, files["histogram"]), Wanted{Thresholds: thresholds}); err != nil {
 		t.Fatal(err)

@@ -130,7 +130,7 @@ type planned struct {
 // follow returns a worker that has read nothing. Each of its sessions reads the log from its beginning.
 func (pl plan) follow(t testing.TB) *planned {
 	p := &planned{newPlayer(t), pl}
-	p.editions, p.player.messages = pl.editions, pl.messages
+	p.editions, p.messages = pl.editions, pl.messages
 	return p
 }
 
