@@ -188,6 +188,26 @@ func TestNextEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// A stage that is told to end asks for no further generation. Its workers still commit what they have done in the last
+// one, until the member is closed.
+func TestCommitsAfterNextEnds(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.Fake(t)
+	for range 20 { // whether kafka-go looks at the context before it waits for the group is left to chance
+		topic := b.Topic(t, 1, nil)
+		m := member(t, b, topic, topic)
+		g := next(t, m)
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if _, err := m.Next(ended); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if err := g.Commit(t.Context(), []group.Offset{{Topic: topic, Offset: 7}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestBrokerIsKilledAndComesBack(t *testing.T) {
 	t.Parallel()
 	b := kafkatest.Own(t)

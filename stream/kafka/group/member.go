@@ -134,8 +134,10 @@ func (m *Member) next(ctx context.Context) (*Generation, error) {
 	}
 	gen, err := group.Next(ctx)
 	if err != nil {
-		m.leaveBehind(ctx, err)
-		m.rest(err)
+		if ctx.Err() == nil { // otherwise nothing has failed: the member stays, so that its workers can still commit
+			m.leaveBehind(ctx, err)
+			m.rest(err)
+		}
 		return nil, fmt.Errorf("join consumer group %s: %w", m.config.GroupID,
 			kafkaconn.Needs(err, "Read", "group "+m.config.GroupID))
 	}
@@ -177,7 +179,7 @@ func (m *Member) leaveBehind(ctx context.Context, failure error) {
 	m.mu.Lock()
 	last := m.current
 	m.mu.Unlock()
-	if last == nil || last.left || ctx.Err() != nil || errors.Is(failure, kafka.RebalanceInProgress) {
+	if last == nil || last.left || errors.Is(failure, kafka.RebalanceInProgress) {
 		return // after a RebalanceInProgress the member is still the same
 	}
 	last.left = m.leave(ctx, last.MemberID) == nil
