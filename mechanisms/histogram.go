@@ -80,8 +80,9 @@ func newGaussianHistogram(q *Query) (Mechanism, error) {
 // moves is how many draws another value of a user costs: see [Replaced].
 //
 // Privacy: the user moves to another bucket. In each level this changes at most two numbers by 1, where a user who
-// leaves changes one. All numbers have noise of their own, so the draws of the old numbers and those of the new ones are
-// two mechanisms, each with the promise of the histogram. A number that is both an old and a new one does not change.
+// leaves changes one. All numbers have noise of their own, so the draws of the old numbers and those of the new ones
+// are two mechanisms, each with the promise of the histogram. A number that is both an old and a new one does not
+// change.
 const moves = 2
 
 func (q *Query) bucketed(h header, buckets *histogram.Buckets, z noise) *bucketed {

@@ -105,8 +105,9 @@ type Mechanism interface {
 }
 
 // Replaced returns what a draw reveals about one user whose value is replaced by another, where the promise of the
-// mechanism is about one that is added or removed. It is as much as so many draws with the returned promise, one or two,
-// all independent of each other. In general it is as much as a removal and an addition: see [privacy.Promise.Twice].
+// mechanism is about one that is added or removed. It is as much as so many draws with the returned promise, one or
+// two, all independent of each other. In general it is as much as a removal and an addition: see
+// [privacy.Promise.Twice].
 func Replaced(m Mechanism) (p privacy.Promise, draws int64) {
 	switch r := m.(type) {
 	case *bucketed:

@@ -152,20 +152,12 @@ func TestStreamsOfAnInputMadeAnewBeginAtItsStart(t *testing.T) {
 		w.sendUsers(start, "old", 5)
 		s := w.start()
 		kafkatest.Await(t, "the old records are read", func() bool { return s.count(t, "louver_events_total") >= 10 })
-		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}),
-			Topic: topics.Names{App: w.app}.Progress()}
 		id := ""
-		read := func() (in progress.Input) {
-			if _, err := log.Read(kafkatest.Context(t), progress.InputKey(w.input, 0), &in); err != nil {
-				t.Fatal(err)
-			}
-			return in
-		}
-		kafkatest.Await(t, "the topic is known", func() bool { id = read().TopicID; return id != "" })
+		kafkatest.Await(t, "the topic is known", func() bool { id = w.progress().TopicID; return id != "" })
 		w.remake()
 		w.sendUsers(start, "new", 3)
-		kafkatest.Await(t, "progress at the new topic", func() bool { in := read(); return in.TopicID != id && in.Base > 0 })
-		in := read()
+		kafkatest.Await(t, "progress at the new topic", func() bool { in := w.progress(); return in.TopicID != id && in.Base > 0 })
+		in := w.progress()
 		for name, at := range in.Streams {
 			if at.From < in.Base || in.Offset < 0 {
 				t.Errorf("stream %s begins at %d, and the topic's first record is %d: offset %d", name, at.From, in.Base,

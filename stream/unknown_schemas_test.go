@@ -17,11 +17,8 @@ import (
 
 	"github.com/louver/louver/stream"
 	"github.com/louver/louver/stream/codec"
-	"github.com/louver/louver/stream/kafka/fetch"
 	"github.com/louver/louver/stream/kafka/kafkatest"
-	"github.com/louver/louver/stream/kafka/topics"
 	"github.com/louver/louver/stream/kafka/txn"
-	"github.com/louver/louver/stream/progress"
 )
 
 // node is a registry that takes 20 ms for an answer. It has schema 258 once it has caught up.
@@ -181,22 +178,14 @@ func TestAnInputMadeAnewWhileARecordWaits(t *testing.T) {
 	kafkatest.Bubble(t, func(t *testing.T, b *kafkatest.Broker) {
 		w := newUnknowing(t, b, 20, "last")
 		s := w.world.start(func(s *stream.Service) { s.Schemas = w.registry })
-		log := &progress.Log{Client: b.Conn.Client, Fetch: b.Fetch(fetch.Options{}),
-			Topic: topics.Names{App: w.app}.Progress()}
 		id := ""
-		read := func() (in progress.Input) {
-			if _, err := log.Read(kafkatest.Context(t), progress.InputKey(w.input, 0), &in); err != nil {
-				t.Fatal(err)
-			}
-			return in
-		}
-		kafkatest.Await(t, "the topic is known", func() bool { id = read().TopicID; return id != "" })
+		kafkatest.Await(t, "the topic is known", func() bool { id = w.progress().TopicID; return id != "" })
 		<-time.After(time.Until(w.start))
 		w.send(1)
 		kafkatest.Await(t, "the registry is asked", func() bool { n, _ := w.registry.requests(); return n > 0 })
 		w.remake()
 		for range 400 { // every 10 ms
-			if in := read(); in.TopicID != id {
+			if in := w.progress(); in.TopicID != id {
 				at := in.Streams["exact"]
 				if at.From < in.Base || in.Offset < 0 {
 					t.Fatalf("the stream begins at %d, and the topic's first record is %d: offset %d", at.From, in.Base,

@@ -26,6 +26,7 @@ import (
 	"github.com/louver/louver/stream/ledger"
 	"github.com/louver/louver/stream/metrics"
 	"github.com/louver/louver/stream/outputs"
+	"github.com/louver/louver/stream/progress"
 	"github.com/louver/louver/stream/record"
 	"github.com/louver/louver/windows"
 )
@@ -42,6 +43,16 @@ type world struct {
 	revision int
 	// schemas, if not nil, is the registry of outputs in Avro.
 	schemas codec.Registry
+}
+
+// progress is how far the input's first partition has been read, as the first stage has recorded it.
+func (w *world) progress() (in progress.Input) {
+	log := &progress.Log{Client: w.broker.Conn.Client, Fetch: w.broker.Fetch(fetch.Options{}),
+		Topic: topics.Names{App: w.app}.Progress()}
+	if _, err := log.Read(kafkatest.Context(w.t), progress.InputKey(w.input, 0), &in); err != nil {
+		w.t.Fatal(err)
+	}
+	return in
 }
 
 // reader reads the outputs and the app's own topics.

@@ -201,9 +201,9 @@ func (p *cutter) vanished() {
 	}
 }
 
-// cutGone writes a mark for each partition that the topic had and no longer has, from number left up to most. Workers of
-// other processes may not know that it has fewer: they give windows the former number, which is larger, so these wait
-// for all the partitions that there were. Only the worker of partition 0 does this, because it knows the number.
+// cutGone writes a mark for each partition that the topic had and no longer has, from number left up to most. Workers
+// of other processes may not know that it has fewer: they give windows the former number, which is larger, so these
+// wait for all the partitions that there were. Only the worker of partition 0 does this, because it knows the number.
 func (p *cutter) cutGone(in *streamInput, left, most int, mark windows.Mark) {
 	if p.at.Number != 0 {
 		return

@@ -12,8 +12,8 @@
 //     windows are decided and whether the next one can be paid.
 //   - lately.go: what streams published lately, as far as later draws may learn from it.
 //   - histogram.go: what is computed from histograms: figures, and all groups added up. rollups.go: histograms of
-//     longer periods, and what is added up for them. stretch.go: sums over the newest time, by blocks of windows, also those
-//     of objectives.
+//     longer periods, and what is added up for them. stretch.go: sums over the newest time, by blocks of windows, also
+//     those of objectives.
 //   - lists.go: the [Lists] of names that discoveries found.
 //   - state.go: the [State] after the entries of a partition, which parts of an entry are facts, and how a state
 //     derives the others. checkpoint.go: the state as it is written down.

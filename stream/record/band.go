@@ -110,8 +110,8 @@ func (f Value) AtMost() bool {
 	return ok && b.Low == 0 && mechanisms.Statistic(f.Statistic).Family() == mechanisms.OfUsers
 }
 
-// PlaceOf is the place of the last digit that an error of that size, greater than 0, allows: 1 for tens, 0 for units, −1
-// for tenths. One digit of the error is shown, two if it begins with 1 or 2.
+// PlaceOf is the place of the last digit that an error of that size, greater than 0, allows: 1 for tens, 0 for units,
+// −1 for tenths. One digit of the error is shown, two if it begins with 1 or 2.
 func PlaceOf(off float64) int {
 	place := int(math.Floor(math.Log10(off) + 1e-9))
 	if off/math.Pow10(place) < 3-1e-9 {

@@ -301,7 +301,8 @@ func servedAt(document json.RawMessage, path string) (json.RawMessage, error) {
 
 // files are those of the page. Its page/vendor/uplot holds unchanged files of the npm package uplot 1.6.32 (MIT):
 // package/dist/uPlot.iife.min.js and package/LICENSE of a tgz whose sha256 is
-// 4b8a8191e425658e3ea8c8c1314b0fc679c861ee3a1af2b20c7b16ba50b5133d. page/page.css has what is needed of its style sheet.
+// 4b8a8191e425658e3ea8c8c1314b0fc679c861ee3a1af2b20c7b16ba50b5133d. page/page.css has what is needed of its style
+// sheet.
 //
 //go:embed page detail budget comparison histogram shares total groups demo
 var files embed.FS

@@ -51,7 +51,9 @@ func (b *tab) clean() {
 // key presses a key while nothing has the focus.
 func (b *tab) key(name string, shift bool) {
 	b.Helper()
-	b.run(chromedp.Evaluate(fmt.Sprintf(`document.activeElement.blur(); document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, shiftKey: %t, bubbles: true }))`, name, shift), nil))
+	b.run(chromedp.Evaluate(fmt.Sprintf(`document.activeElement.blur();
+		document.body.dispatchEvent(new KeyboardEvent("keydown", { key: %q, shiftKey: %t, bubbles: true }))`,
+		name, shift), nil))
 }
 
 // click clicks on the button with a text.

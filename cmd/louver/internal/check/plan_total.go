@@ -129,8 +129,8 @@ func (p planned) notPure() string {
 		"Beside many other draws it adds less.\n", p.LostDelta)
 }
 
-// epsilons lists the ε to forecast: that of the flags, or the least of two digits with which the error is what they want,
-// in this unit, or several. errorAt computes the error.
+// epsilons lists the ε to forecast: that of the flags, or the least of two digits with which the error is what they
+// want, in this unit, or several. errorAt computes the error.
 func (c *PlanCommand) epsilons(unit string, errorAt func(epsilon decimal.Decimal) (decimal.Decimal, error)) (
 	[]decimal.Decimal, error) {
 	switch {

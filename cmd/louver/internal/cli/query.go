@@ -75,8 +75,8 @@ func parameterFlag(p mechanisms.Parameter) reflect.StructField {
 	if !slices.Contains(commonParameters, p.Name) {
 		rare = `rare:"" `
 	}
-	tag := rare + fmt.Sprintf("for:\"one,since,active,groups\" parameter:%q name:%q group:\"what\" placeholder:%q help:%q", p.Name, FlagOf(p.Name),
-		placeholder, strings.ReplaceAll(help, "`", "")+".")
+	tag := rare + fmt.Sprintf(`for:"one,since,active,groups" parameter:%q name:%q group:"what" placeholder:%q help:%q`,
+		p.Name, FlagOf(p.Name), placeholder, strings.ReplaceAll(help, "`", "")+".")
 	return reflect.StructField{Name: strings.ToUpper(p.Name[:1]) + p.Name[1:], Type: reflect.TypeOf(kind),
 		Tag: reflect.StructTag(tag)}
 }
